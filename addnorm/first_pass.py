@@ -43,6 +43,6 @@ class FirstPass:
             if (measurement := self._by_node.get(site.node)) is None:
                 continue
             targets = [("act", index, count) for _, _, count in measurement.norm.targets]
-            row.parts.append(Part(measurement.norm.fetch, targets, number=1))
+            row.parts.append(Part(measurement.norm.fetch, targets, pass_number=1))
             row.cosines += [(1, [index], cosine) for cosine in measurement.cosines]
             row.histograms += [(1, [index], shares) for shares in measurement.histograms]

@@ -67,13 +67,13 @@ class BackwardPasses:
         self._last_grad: Tensor | None = None  # the holder's gradient at the end of the last pass
         self._last_version = 0  # and its version
 
-    def is_counted(self, grad: Tensor, number: int) -> bool:
-        """Whether a gradient belongs to a backward pass that counts. `number`: of the forward pass that it reaches."""
+    def is_counted(self, grad: Tensor, pass_number: int) -> bool:
+        """Whether a gradient belongs to a backward pass that counts. `pass_number`: of the forward pass."""
         if _is_batched(grad):
             return False
         task = torch._C._current_graph_task_id()
         if task not in self._ranks:
-            self._ranks[task] = self._rank_pass(number)
+            self._ranks[task] = self._rank_pass(pass_number)
         rank = self._ranks[task]
         return rank != NO_PARAMETERS and rank == self._rank
 
@@ -88,7 +88,7 @@ class BackwardPasses:
         is_replaced = self._holder is not None and self._holder.grad is not self._last_grad
         return is_replaced and self._is_over and not self._has_mixed_ranks
 
-    def _rank_pass(self, number: int) -> int:
+    def _rank_pass(self, pass_number: int) -> int:
         """Ranks a backward pass at its first gradient. A pass that counts calls `on_begin` now and `_end` when over."""
         rank, holder = self._current_rank()
         if rank < max(self._rank, CREATES_GRAPH):
@@ -107,7 +107,7 @@ class BackwardPasses:
             self._holder = holder
         loss = self._loss
         self._loss = None
-        self._on_begin(replaces, number, loss)
+        self._on_begin(replaces, pass_number, loss)
         torch.autograd.Variable._execution_engine.queue_callback(self._end)
         return rank
 

@@ -86,7 +86,7 @@ class Probe:
         # Decides whether a gradient for a forward pass, by number, counts; None counts all.
         self.is_counted: Callable[[Tensor, int], bool] | None = None
         self._tensor_hooks: list[RemovableHandle] = []
-        self.number = 0  # of the forward pass
+        self.pass_number = 0  # of the forward pass
         self.forget()
         self._is_attached = True
         self._on_error = on_error
@@ -107,15 +107,15 @@ class Probe:
 
     def reached(self) -> set[int]:
         """The numbers of the forward passes that gradients have reached."""
-        return {number for number, _ in self._received}
+        return {pass_number for pass_number, _ in self._received}
 
-    def put_aside(self, number: int) -> list[tuple[int, Tensor]]:
-        """Puts aside the gradients so far, because others come for forward pass `number`; `take_back` adds them again.
+    def put_aside(self, pass_number: int) -> list[tuple[int, Tensor]]:
+        """Puts aside the gradients so far, because others come for this forward pass; `take_back` adds them again.
 
         Returns the gradients of other forward passes with their places: they belong to another sum.
         """
-        same = {key: grad for key, grad in self._received.items() if key[0] == number}
-        others = [(place, grad) for (other, place), grad in self._received.items() if other != number]
+        same = {key: grad for key, grad in self._received.items() if key[0] == pass_number}
+        others = [(place, grad) for (other, place), grad in self._received.items() if other != pass_number]
         self._aside.update(_sum_by_key(self._aside, same))
         self._received.clear()
         return others
@@ -130,7 +130,7 @@ class Probe:
         self.captured: list[Tensor | None] = [None] * len(self.places)
         self._received: dict[PassAndPlace, Tensor] = {}
         self._aside: dict[PassAndPlace, Tensor] = {}
-        self.number += 1
+        self.pass_number += 1
         self.early_norms: dict[int, Tensor] = {}
         self._versions: dict[int, int] = {}
         self._waiting: set[int] = set()  # places without a gradient until checkpointing computes them again
@@ -224,7 +224,7 @@ class Probe:
             tensor = self.places[index].tensor(item(self.places[index].key))
             if index in self._waiting and tensor is not None and tensor.requires_grad:
                 self._waiting.discard(index)
-                tensor.register_hook(partial(self.receive, (self.number, index)))
+                tensor.register_hook(partial(self.receive, (self.pass_number, index)))
 
     def _keep(self, index: int, tensor: Tensor) -> None:
         if index in self.early_norm_places:
@@ -233,7 +233,7 @@ class Probe:
         self._versions[index] = tensor._version
         if self.gradients:
             if tensor.requires_grad:
-                self._tensor_hooks.append(tensor.register_hook(partial(self.receive, (self.number, index))))
+                self._tensor_hooks.append(tensor.register_hook(partial(self.receive, (self.pass_number, index))))
             else:
                 self._waiting.add(index)
 

@@ -176,7 +176,7 @@ class Recorder(Display):
         self._tracer: Tracer | None = None
         self._first_pass = self._new_first_pass()
         self._heads = Heads(nn.Module(), self._record_heads)
-        self._has_no_sites = False  # and cannot find any
+        self._has_no_sites = False
         self._stance = contextlib.ExitStack()
         self._undo: list[Callable[[], object]] = []
 
@@ -350,7 +350,7 @@ class Recorder(Display):
 
     @property
     def _pass_number(self) -> int:
-        return 1 if self._probe is None else self._probe.number
+        return 1 if self._probe is None else self._probe.pass_number
 
     def _before_call(self, _model: nn.Module, args: Any, kwargs: Mapping[str, Any]) -> None:
         can_trace = self._is_recorded_pass and not (self._has_no_sites or self._is_in_own_pass)
@@ -420,7 +420,7 @@ class Recorder(Display):
             self._probe.end()
             self._evidence.record_calls(self._row, self._probe)
         if self._is_recorded_step and (tensor := output_of(output)) is not None:
-            self._row.parts += parts_of([("output", 0, tensor.detach())], number=self._pass_number)
+            self._row.parts += parts_of([("output", 0, tensor.detach())], pass_number=self._pass_number)
         loss = output.get("loss") if isinstance(output, Mapping) else getattr(output, "loss", None)
         if isinstance(loss, Tensor) and not self._row.loss_from_loop:
             self._record_loss(loss, from_loop=False)
@@ -440,7 +440,7 @@ class Recorder(Display):
         tensors = (value for value in inputs if isinstance(value, Tensor) and is_numeric(value) and value.numel())
         tensor = next(tensors, None)
         if self._is_recorded_pass and not self._has_no_sites and tensor is not None:
-            self._row.parts += parts_of([("input", 0, tensor.detach())], number=self._pass_number)
+            self._row.parts += parts_of([("input", 0, tensor.detach())], pass_number=self._pass_number)
 
     def _record_heads(self, start: int, squares: Tensor) -> None:
         if self._is_recorded_pass and not self._is_in_own_pass:
@@ -451,11 +451,11 @@ class Recorder(Display):
         yield from self._model.parameters()
         yield from _parameters_of(self._optimizer)
 
-    def _begin_backward(self, replaces: bool, number: int, loss: Tensor | None) -> None:
-        """Begins a backward pass that counts, for forward pass `number`. `replaces`: earlier ones no longer count."""
+    def _begin_backward(self, replaces: bool, pass_number: int, loss: Tensor | None) -> None:
+        """Begins a backward pass that counts, for a forward pass. `replaces`: earlier ones no longer count."""
         if replaces and self._probe is not None:
             self._row.reached |= self._probe.reached()
-            others = self._probe.put_aside(number)
+            others = self._probe.put_aside(pass_number)
             self._row.parts += parts_of([("grad", site, grad) for site, grad in others])
             self._row.put_aside()
         if loss is not None:
@@ -585,13 +585,13 @@ class Recorder(Display):
             elif (unchanged := probe.unchanged_tensor(site)) is not None:
                 signals.append((site, unchanged))
         measured += [("act", site, signal) for site, signal in signals]
-        row, number = self._row, probe.number
-        row.parts += parts_of(measured, early_norms, number=number)
+        row, pass_number = self._row, probe.pass_number
+        row.parts += parts_of(measured, early_norms, pass_number=pass_number)
         row.reached |= probe.reached()
         if _is_full_row(self._step, self._every):
-            row.cosines += [(number, sites, cosines) for sites, cosines in cosines_of(signals)]
+            row.cosines += [(pass_number, sites, cosines) for sites, cosines in cosines_of(signals)]
             if self._detail == "histograms":
-                row.histograms += [(number, sites, shares) for sites, shares in histograms_of(signals)]
+                row.histograms += [(pass_number, sites, shares) for sites, shares in histograms_of(signals)]
         probe.forget()
 
     # --- rows ---

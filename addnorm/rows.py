@@ -56,14 +56,14 @@ class Part:
     fetch: Fetch
     targets: list[tuple[str, int, int]]
     factors: Sequence[float] = ()
-    number: int = 0  # of the forward pass that its activations belong to
+    pass_number: int = 0  # the forward pass that its activations belong to
 
 
 def parts_of(
     measured: Sequence[tuple[str, int, Tensor]],
     early_norms: Sequence[tuple[str, int, int, Tensor]] = (),
     *,
-    number: int = 0,
+    pass_number: int = 0,
 ) -> list[Part]:
     """Norms of tensors, one read per device. `early_norms`: norms taken before, with their counts of numbers."""
     by_device: dict[torch.device, list[tuple[str, int, Tensor]]] = {}
@@ -72,9 +72,9 @@ def parts_of(
     parts = []
     for group in by_device.values():
         targets = [(name, index, tensor.numel()) for name, index, tensor in group]
-        parts.append(Part(Fetch(norms([tensor for *_, tensor in group])), targets, number=number))
+        parts.append(Part(Fetch(norms([tensor for *_, tensor in group])), targets, pass_number=pass_number))
     for name, index, count, norm in early_norms:
-        parts.append(Part(Fetch(norm), [(name, index, count)], number=number))
+        parts.append(Part(Fetch(norm), [(name, index, count)], pass_number=pass_number))
     return parts
 
 
@@ -168,8 +168,8 @@ class PendingRow:
     def _scale(self) -> float:
         return self.scale.values()[0] if self.scale else 1.0
 
-    def _is_counted(self, number: int) -> bool:
-        return not self.reached or number in self.reached
+    def _is_counted(self, pass_number: int) -> bool:
+        return not self.reached or pass_number in self.reached
 
     def line(self, header: Mapping[str, Any]) -> dict[str, Any]:
         """The row's entry in the file below a header; waits until its numbers have arrived."""
@@ -221,13 +221,11 @@ class PendingRow:
 
     def _facts(self, sums: Mapping[SeriesIndex, SumOfSquares]) -> dict[str, list[int]]:
         """Lists of counts, without the empty ones."""
+        expected = sorted(self.expected)
+        squares = {matrix: sums["matrix", matrix].square for matrix in expected if ("matrix", matrix) in sums}
         facts = {
-            "absent": [matrix for matrix in sorted(self.expected) if ("matrix", matrix) not in sums],
-            "zero": [
-                matrix
-                for matrix in sorted(self.expected)
-                if ("matrix", matrix) in sums and sums["matrix", matrix].square == 0
-            ],
+            "absent": [matrix for matrix in expected if matrix not in squares],
+            "zero": [matrix for matrix, square in squares.items() if square == 0],
             "thawed": list(self.thawed),
             "calls": list(self.calls),
         }
@@ -238,16 +236,16 @@ class PendingRow:
 
     def _head_sizes(self, count: int) -> list[float | None]:
         squares: list[list[float]] = [[] for _ in range(count)]
-        for number, start, fetch in self.heads:
-            if self._is_counted(number):
+        for pass_number, start, fetch in self.heads:
+            if self._is_counted(pass_number):
                 for head, square in enumerate(fetch.values(), start=start):
                     squares[head].append(square)
         return [math.sqrt(sum(values) / len(values)) if values else None for values in squares]
 
     def _mean_cosines(self, sites: int) -> list[float | None]:
         cosines: list[list[float]] = [[] for _ in range(sites)]
-        for number, indices, fetch in self.cosines:
-            if self._is_counted(number):
+        for pass_number, indices, fetch in self.cosines:
+            if self._is_counted(pass_number):
                 for site, cosine in zip(indices, fetch.values(), strict=True):
                     cosines[site].append(cosine)
         return [sum(values) / len(values) if values else None for values in cosines]
@@ -255,8 +253,8 @@ class PendingRow:
     def _mean_shares(self, sites: int, bins: int) -> list[float | None]:
         """Site by site the share of each bin, averaged over small batches; None for sites that were not counted."""
         shares_by_site: list[list[list[float]]] = [[] for _ in range(sites)]
-        for number, indices, fetch in self.histograms:
-            if self._is_counted(number):
+        for pass_number, indices, fetch in self.histograms:
+            if self._is_counted(pass_number):
                 shares = fetch.values()
                 for position, site in enumerate(indices):
                     start = position * bins
@@ -280,7 +278,7 @@ class PendingRow:
         for part in self.parts:
             factors = part.factors or [1.0] * len(part.targets)
             for (name, index, count), norm, factor in zip(part.targets, part.fetch.values(), factors, strict=True):
-                if name in FORWARD_SERIES and not self._is_counted(part.number):
+                if name in FORWARD_SERIES and not self._is_counted(part.pass_number):
                     continue
                 for target in self._targets(name, index):
                     total = sums.setdefault(target, SumOfSquares())

@@ -31,11 +31,8 @@ STATUS: dict[str, Any] = {  # of a recording; the first three by the `end` of it
     # A row is late after the longer of `pause` seconds and `pauses` mean times from row to row.
     "pause": 60.0,
     "pauses": 10.0,
-    "units": (
-        (0, 60, "min"),
-        (2 * 3600, 3600, "h"),
-        (48 * 3600, 86400, "days"),
-    ),  # from seconds, seconds per unit, name
+    # Each unit: the silence in seconds from which it is used, its own seconds, its name.
+    "units": ((0, 60, "min"), (2 * 3600, 3600, "h"), (48 * 3600, 86400, "days")),
 }
 PHRASES = {"act_rms": ("the signal", "at"), "grad_rms": ("the gradient", "on the way back through")}
 AFTER_SIGNAL = {"output": "model's output", "loss": "loss"}  # computed after the signal and before the gradient
