@@ -27,7 +27,7 @@ from components.shell.style import HtmlInjector
 from models import log
 from models.lessons.board import board, classes_file
 from models.service.client import close_trainer, trainer
-from models.spec.limits import set_by_hand
+from models.spec.limits import environment_settings
 
 MAIN = Path(__file__).parent / "pages" / "navigation.py"
 

@@ -9,7 +9,7 @@ from benchmarks.report import Figure
 from benchmarks.timing import taking_turns
 from models.service.calibration import DEEP_NET, WIDE_NET, fit_machine
 from models.spec import RunConfig
-from models.spec.budget import Machine, calibrated, step_seconds
+from models.spec.budget import Machine, set_machine, step_seconds
 from models.training import Run
 
 SLICE_SECONDS = 0.05
@@ -82,7 +82,7 @@ def budget(configs: Sequence[RunConfig] = CONFIGS, rounds: int = 6) -> list[Figu
     machine = fit_machine(taken[DEEP_NET], taken[WIDE_NET])
     calibrated(machine)
     pairs = {cfg: (step_seconds(cfg), taken[cfg]) for cfg in configs}
-    calibrated(Machine())
+    set_machine(Machine())
     speed = median(measured / estimated for estimated, measured in pairs.values())
     note = f"this machine takes {machine.fixed:g} times the reference's time for parts, {machine.growing:g} for sizes"
     return [

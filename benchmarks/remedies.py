@@ -11,7 +11,7 @@ from models.insight.remedy import candidates, has_failed, rank_helpful
 from models.instruments.trial import trial
 from models.spec import RunConfig
 from models.training import Replays, Run
-from models.training.replay import finished
+from models.training.replay import result_of
 
 STEPS = 300
 SMALL = {"steps": STEPS, "batch": 32, "width": 32, "device": "cpu"}

@@ -34,7 +34,7 @@ def _registry(entries: Mapping[str, Any]) -> Callable[[], Iterable[Row]]:
 
     def rows() -> Iterable[Row]:
         for key, entry in entries.items():
-            yield key, entry.reading + (f" ({entry.source})" if entry.source else "")
+            yield key, entry.description + (f" ({entry.source})" if entry.source else "")
 
     return rows
 
@@ -45,7 +45,7 @@ def _fields() -> Iterable[Row]:
         if name == "overrides":
             yield name, f"{knob.help} Legal is for example 1-8.norm.none,9.identity.true. Default: none."
         else:
-            legal = "true or false" if kinds == (bool,) else knob.legal()
+            legal = "true or false" if kinds == (bool,) else knob.legal_values()
             written = (
                 str(default).lower() if kinds == (bool,) else f"{default:g}" if isinstance(default, float) else default
             )

@@ -22,13 +22,13 @@ from models.export import configuration_from, configuration_json, digest_of, fin
 from models.insight.words import counted
 from models.maps import command
 from models.maps import coordinates as coordinate_check
-from models.runlog import HEAD, ROWS, RunLog, folder_of, made_here
+from models.runlog import HEAD, ROWS, RunLog, engine_fingerprint, folder_of
 from models.service.messages import log_key
 from models.service.runs import FOLDER_VARIABLE
 from models.spec import ARRANGEMENTS, RunConfig, arrangement_of, knobs
 from models.spec import overrides as overrides_text
-from models.spec.budget import over_budget
-from models.spec.query import TRUTH
+from models.spec.budget import budget_refusal
+from models.spec.query import BOOLEANS
 
 if TYPE_CHECKING:
     from models.training import Run
@@ -111,7 +111,7 @@ def _train(given: argparse.Namespace) -> int:
     import torch
 
     from models.training import Run
-    from models.training.logged import append_to_log
+    from models.training.log_writer import append_to_log
 
     torch.set_num_threads(1)  # like the trainer of the pages: with more, the last digits differ
     run = Run(cfg)
@@ -176,7 +176,7 @@ def _signal(given: argparse.Namespace) -> int:
 
 def _log(folder: str, run: "Run") -> RunLog:
     """The log of a run in a folder. ValueError if it cannot be written."""
-    from models.training.logged import begin_log
+    from models.training.log_writer import begin_log
 
     try:
         log = RunLog(folder_of(Path(folder), log_key(run.cfg)))
@@ -189,7 +189,7 @@ def _log(folder: str, run: "Run") -> RunLog:
 def _newest(path: Path, given: str) -> RunLog:
     """The newest run in a folder, or the run whose own folder it is. ValueError if there is none of this version."""
     logs = [RunLog(head.parent) for head in (*path.glob(HEAD), *path.glob(f"*/{HEAD}"))]
-    known = [log for log in logs if log.head is not None and log.head.made_by == made_here() and log.length]
+    known = [log for log in logs if log.head is not None and log.head.made_by == engine_fingerprint() and log.length]
     if not known:
         older = f": {counted(len(logs), 'run')} in it came from another version" if logs else ""
         raise ValueError(f"{given} is neither a recording (a file that ends in .jsonl) nor a folder of runs{older}")
@@ -259,7 +259,7 @@ def configuration(given: argparse.Namespace) -> RunConfig:
         cfg = replace(_started(given.start), **values)
     if "overrides" in fields:
         cfg = replace(cfg, overrides=overrides_text.from_text(fields["overrides"], cfg.depth))
-    refusal = None if given.force else over_budget(cfg)
+    refusal = None if given.force else budget_refusal(cfg)
     if refusal:
         raise ValueError(f"{refusal} --force runs it all the same.")
     return cfg
@@ -285,7 +285,7 @@ def _assignment(text: str) -> tuple[str, str]:
 
 def _value(kinds: tuple[type, ...], text: str) -> object:
     if bool in kinds:
-        return TRUTH.get(text.lower(), text)
+        return BOOLEANS.get(text.lower(), text)
     for kind in (int, float):
         if kind in kinds:
             try:
@@ -297,7 +297,7 @@ def _value(kinds: tuple[type, ...], text: str) -> object:
 
 def _say(cfg: RunConfig, more: str) -> None:
     name = arrangement_of(cfg) or "no named arrangement"
-    reading = f" {ARRANGEMENTS[name].reading}" if name in ARRANGEMENTS else ""
+    reading = f" {ARRANGEMENTS[name].description}" if name in ARRANGEMENTS else ""
     print(f"{name}.{reading}\n{cfg.net} on {cfg.task}, depth {cfg.depth}, width {cfg.width}, seed {cfg.seed}, {more}")
     print(f"link ?{urlencode(cfg.to_query())}")
 

@@ -42,7 +42,7 @@ def fingerprint() -> dict[str, str]:
 
 
 @cache
-def made_here() -> str:
+def engine_fingerprint() -> str:
     """`fingerprint` of this process, in a line."""
     return " ".join(f"{what} {which}" for what, which in fingerprint().items())
 
@@ -57,7 +57,7 @@ def divergence_event(divergence: Divergence, seed: int) -> Message:
     return {"kind": "divergence", "seed": seed, "divergence": packed(divergence)}
 
 
-def said_event(rows: int, changes: Mapping[str, Sequence[tuple[int, str]]]) -> Message:
+def sentences_event(rows: int, changes: Mapping[str, Sequence[tuple[int, str]]]) -> Message:
     """The sentences by kind that are new in the first `rows` rows, each with the row from which it holds."""
     return {"kind": "said", "rows": rows, "changes": changes}
 
@@ -70,7 +70,7 @@ def folder_of(runs: Path, key: str) -> Path:
 
     Other versions of torch or of this project have other numbers, and logs of their own.
     """
-    return runs / sha256(f"{key} {made_here()}".encode()).hexdigest()[:32]
+    return runs / sha256(f"{key} {engine_fingerprint()}".encode()).hexdigest()[:32]
 
 
 @dataclass(frozen=True)
@@ -91,11 +91,12 @@ class LogHead:
 
 
 class RunLog:
-    """The log in a folder, as far as it was there when it was last read: one writer, many readers. Thread-safe.
+    """The log in a folder as of the last read. One writer, many readers; thread-safe.
 
-    `length`: the rows that are known. By seed, `divergences` and `framed`, the step of the last whole frame (-1: none).
-    `spoken`: the rows about which sentences have been made. `in_memory`: the disk is full, and the writer has to tell
-    its readers. `nbytes`: of rows and events.
+    `length` counts the rows that readers may use, `narrated_length` those that sentences already cover. `divergences`
+    and `last_frame_steps` have one entry per seed; the latter is the step of the last complete frame, -1 before it.
+    `in_memory` is set once the disk is full: the writer then sends its readers what it could not write. `nbytes` is the
+    size of rows and events.
     """
 
     head: LogHead | None
@@ -104,15 +105,15 @@ class RunLog:
     done: bool
     in_memory: bool
     divergences: list[Divergence | None]
-    framed: list[int]
-    spoken: int
+    last_frame_steps: list[int]
+    narrated_length: int
     _writes: bool
     _row_bytes: int
     _offset: int
     _rows: np.ndarray
     _frames: list[list[Frame]]
     _unwritten: list[Message]
-    _said: dict[str, list[tuple[int, str]]]
+    _sentences: dict[str, list[tuple[int, str]]]
     _traces: tuple[tuple[int, int], list[Trace]] | None
 
     def __init__(self, folder: Path) -> None:
@@ -133,7 +134,7 @@ class RunLog:
                 self._read_events()  # before the rows, which are written first: no end is known before its rows
                 assert self.head is not None
                 size = (self.folder / ROWS).stat().st_size // self._row_bytes
-                self.length = max(self.length, size if self._writes else min(size, self.spoken))
+                self.length = max(self.length, size if self._writes else min(size, self.narrated_length))
             except (FileNotFoundError, NotADirectoryError):
                 pass
             self.nbytes = self._offset + self.length * self._row_bytes
@@ -163,12 +164,12 @@ class RunLog:
         """The trace of the first seed; None before the first row."""
         return next(iter(self.traces()), None)
 
-    def said(self, since: int = 0, until: int = MAX_ROWS) -> dict[str, list[tuple[int, str]]]:
+    def sentences(self, since: int = 0, until: int = MAX_ROWS) -> dict[str, list[tuple[int, str]]]:
         """By kind the sentences that begin to hold in these rows, each with its row."""
         with self._lock:
             return {
                 kind: said[bisect_left(said, (since,)) : bisect_left(said, (until,))]
-                for kind, said in self._said.items()
+                for kind, said in self._sentences.items()
             }
 
     @property
@@ -177,7 +178,7 @@ class RunLog:
         return self.length > 1 or self.done
 
     @property
-    def rest(self) -> int:
+    def last_step(self) -> int:
         """The last step so far; once all seeds have diverged, the one at which the player comes to rest."""
         ends = [end.rest for end in self.divergences if end is not None]
         return max(ends) if ends and len(ends) == len(self.divergences) else max(0, self.length - 1)
@@ -225,16 +226,16 @@ class RunLog:
                     pass
             assert self.head is not None
             piece: Message = {"start": self.length, "rows": rows, "events": list(events)}
-            self.hold(head=self.head, **piece)
+            self.append_in_memory(head=self.head, **piece)
             self._unwritten.append(piece)
 
-    def unwritten(self) -> list[Message]:
-        """What has been appended in memory since this was asked last: pieces for `hold`."""
+    def take_unwritten(self) -> list[Message]:
+        """What has been appended in memory since this was asked last: pieces for `append_in_memory`."""
         with self._lock:
             pieces, self._unwritten = self._unwritten, []
             return pieces
 
-    def hold(self, start: int, rows: np.ndarray, events: Sequence[Message], head: LogHead) -> None:
+    def append_in_memory(self, start: int, rows: np.ndarray, events: Sequence[Message], head: LogHead) -> None:
         """Takes rows from `start` on, and events, that are in no file; what is known of them already is left out."""
         with self._lock:
             if self.head is None:
@@ -265,8 +266,8 @@ class RunLog:
         self.length, self.nbytes, self._row_bytes, self._offset = 0, 0, 4, 0
         self.done = self.in_memory = self._writes = False
         self._unwritten = []
-        self.divergences, self.framed, self._frames = [], [], []
-        self._said, self.spoken = {}, 0
+        self.divergences, self.last_frame_steps, self._frames = [], [], []
+        self._sentences, self.narrated_length = {}, 0
         self._rows = np.empty((0, 0), np.float32)
 
     def _mapped(self) -> np.ndarray:
@@ -291,7 +292,7 @@ class RunLog:
         self._row_bytes = 4 * head.seeds * head.columns.width
         self.divergences = [None] * head.seeds
         self._frames = [[] for _ in range(head.seeds)]
-        self.framed = [-1] * head.seeds
+        self.last_frame_steps = [-1] * head.seeds
 
     def _read_events(self) -> None:
         with (self.folder / EVENTS).open("rb") as stream:
@@ -305,15 +306,15 @@ class RunLog:
     def _hear(self, event: Message) -> None:
         if event["kind"] == "frame":
             frame, seed = unpacked(Frame, event["frame"]), event["seed"]
-            if frame.step > self.framed[seed]:
+            if frame.step > self.last_frame_steps[seed]:
                 self._frames[seed] = [one for one in self._frames[seed] if one.step < frame.step] + [frame]
-                self.framed[seed] = -1 if event["draft"] else frame.step
+                self.last_frame_steps[seed] = -1 if event["draft"] else frame.step
         elif event["kind"] == "divergence":
             self.divergences[event["seed"]] = unpacked(Divergence, event["divergence"])
-        elif event["kind"] == "said" and event["rows"] > self.spoken:
-            self.spoken = event["rows"]
+        elif event["kind"] == "said" and event["rows"] > self.narrated_length:
+            self.narrated_length = event["rows"]
             for kind, changes in event["changes"].items():
-                self._said.setdefault(kind, []).extend((row, sentence) for row, sentence in changes)
+                self._sentences.setdefault(kind, []).extend((row, sentence) for row, sentence in changes)
         elif event["kind"] == "end":
             self.done = True
 

@@ -27,7 +27,7 @@ from xdist.workermanage import WorkerController
 
 from models.service import client
 from models.service.client import close_trainer
-from models.spec.budget import Machine, calibrated
+from models.spec.budget import Machine, set_machine
 from tests import traces
 from tests.inprocess import InProcessTrainer
 from tests.load.server import Server, serving
@@ -184,7 +184,7 @@ def trainer_in_this_process() -> Iterator[None]:
 def reference_machine() -> None:
     """Estimates are for the reference machine. A trainer that other tests have left could say what this one is like."""
     close_trainer()
-    calibrated(Machine())
+    set_machine(Machine())
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -6,7 +6,7 @@ from models.experiment import Computed, Source, Trained
 from models.instruments import INSTRUMENTS
 from models.service.questions import QUESTIONS
 from models.training import Replays
-from models.training import finished as finished_work
+from models.training import result_of as finished_work
 from tests.traces import finished, finished_seeds, kept
 
 

@@ -173,13 +173,13 @@ def heads(
     return torch.cat(mixed, dim=-1)
 
 
-def t5_bucket(ago: int, *, both_ways: bool) -> int:
+def t5_bucket(ago: int, *, bidirectional: bool) -> int:
     """T5's bucket of a key `ago` places back, negative for one that comes later
     (1910.10683, appendix of its code): of 32, or 16 for each side, one half for
     single distances, the other for ranges that grow as the logarithm does, up to 128.
     """
-    count, first = (16, 16 * (ago < 0)) if both_ways else (32, 0)
-    distance, exact = abs(ago) if both_ways else max(0, ago), count // 2
+    count, first = (16, 16 * (ago < 0)) if bidirectional else (32, 0)
+    distance, exact = abs(ago) if bidirectional else max(0, ago), count // 2
     if distance < exact:
         return first + distance
     return first + min(

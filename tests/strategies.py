@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from models.spec import RunConfig, knobs
 from models.spec.knob import Knob
 from models.spec.overrides import OVERRIDE_KEYS
-from models.spec.rules import repaired
+from models.spec.rules import all_repairs
 
 
 def legal_values(name: str) -> st.SearchStrategy:
@@ -23,7 +23,7 @@ def legal(kinds: tuple[type, ...], knob: Knob) -> st.SearchStrategy:
         return st.booleans()
     if knob.choices is not None:
         one = st.sampled_from(list(knob.choices)) if knob.choices else st.nothing()
-        return st.lists(one, unique=True).map(tuple) if knob.many else one
+        return st.lists(one, unique=True).map(tuple) if knob.multiple else one
     if int in kinds:
         return st.integers(int(knob.low), int(knob.high))
     if float in kinds:
@@ -42,6 +42,6 @@ def configs(draw: st.DrawFn, **fixed: object) -> RunConfig:
         for block in sorted(draw(st.sets(st.integers(1, values["depth"]), max_size=4)))
         for key in sorted(draw(st.sets(st.sampled_from(list(OVERRIDE_KEYS)), max_size=2)))
     )
-    values |= repaired(values)
+    values |= all_repairs(values)
     values["overrides"] = tuple(override for override in values["overrides"] if override[0] <= values["depth"])
     return RunConfig(**values)

@@ -14,7 +14,7 @@ from models.runlog import EVENTS, HEAD, ROWS, RunLog
 from models.spec import RunConfig
 from models.trace import Trace
 from models.training import Run, SeedRuns
-from models.training.logged import append_to_log, begin_log, opening
+from models.training.log_writer import append_to_log, begin_log, log_opening
 from tests.rows import rows_of
 
 CFG = RunConfig(depth=3, width=16, batch=8, steps=20, device="cpu")
@@ -121,18 +121,18 @@ def test_a_deleted_log_is_written_anew(tmp_path: Path) -> None:
 
 
 def test_a_run_goes_on_with_the_row_that_was_written_for_who_only_looked(tmp_path: Path) -> None:
-    head, rows, events = opening(CFG, 1)
+    head, rows, events = log_opening(CFG, 1)
     log = RunLog(tmp_path / "run")
     log.begin(head)
     log.append(rows, events)
     looked = RunLog(tmp_path / "run")
     assert (looked.length, looked.trained, len(looked.frames())) == (1, False, 1)
     assert np.isnan(looked.frames()[0].held_out_loss)
-    said = looked.said()
+    said = looked.sentences()
     run = logged(CFG, tmp_path / "run")
     assert_same(looked.read().traces()[0], run.trace())  # its whole frame 0 too
     assert looked.trained
-    assert looked.said(0, 1) == said
+    assert looked.sentences(0, 1) == said
 
 
 KILLED = """
@@ -141,7 +141,7 @@ from pathlib import Path
 from models.runlog import RunLog
 from models.spec import RunConfig
 from models.training import Run
-from models.training.logged import append_to_log, begin_log
+from models.training.log_writer import append_to_log, begin_log
 run, log = Run(RunConfig(depth=3, width=16, batch=8, steps=20, device="cpu")), RunLog(Path(sys.argv[1]))
 begin_log(run, log)
 run.advance(9)
@@ -181,8 +181,8 @@ def test_on_a_full_disk_a_run_goes_on_in_memory_and_its_readers_are_told(
         append_to_log(run, log)
         assert log.in_memory
         assert log.head is not None
-        for piece in (*log.unwritten(), {"start": 0, "rows": run.rows(), "events": []}):
-            reader.read().hold(head=log.head, **piece)
+        for piece in (*log.take_unwritten(), {"start": 0, "rows": run.rows(), "events": []}):
+            reader.read().append_in_memory(head=log.head, **piece)
         assert_same(reader.traces()[0], run.trace())
     assert reader.done
 
@@ -194,7 +194,7 @@ from pathlib import Path
 from models.runlog import RunLog
 from models.spec import RunConfig
 from models.training import Run
-from models.training.logged import append_to_log, begin_log
+from models.training.log_writer import append_to_log, begin_log
 run, log = Run(RunConfig(depth=3, width=16, batch=8, steps=20, device="cpu")), RunLog(Path(sys.argv[1]))
 begin_log(run, log)
 resource.setrlimit(resource.RLIMIT_FSIZE, (1000, resource.RLIM_INFINITY))

@@ -23,7 +23,7 @@ from models.spec import ACTIVATIONS, ARRANGEMENTS, RunConfig, arrangement_of, pl
 from models.spec.code import block_code, block_parts
 from models.spec.equation import equation
 from models.spec.knob import Knob
-from models.spec.overrides import PARTS, in_words, with_override
+from models.spec.overrides import PARTS, describe_overrides, set_override
 from models.spec.settings import Settings
 
 PATHS_HEIGHT = 190  # pixels

@@ -25,7 +25,7 @@ from components.charts.depth import Series, cosine_figure, fixed_line, guessing_
 from components.charts.parts import places
 from models.insight.baseline import loss_of_guessing
 from models.spec import RunConfig
-from models.spec.plan import normed_over_batch
+from models.spec.plan import uses_batch_statistics
 
 THIN_NOTE = " (thin lines: before training)"  # in titles
 HUES = RECORDED_HUES | {"branch_rms": SIGNAL, "sample_cosine": SIGNAL, "loss": LOSS, "held_out_loss": LOSS}
@@ -55,7 +55,7 @@ def loss(cfg: RunConfig, *, run: int = 0) -> Figure:
         _line("held-out", "held-out", Frames("held_out_loss", run)),
         _line("diverged", "now", Crosses("loss", run)),
     ]
-    if normed_over_batch(cfg):
+    if uses_batch_statistics(cfg):
         traces.append(_line("by batch", "formula", Frames("train_mode_loss", run)))
     guess: dict[str, Any] = {"chance": guessing, "guides": [guessing], "levels": guessing_level(cfg.task)}
     return figure_of(traces, layout, hue=LOSS, axis="loss", line="line", **guess)

@@ -18,9 +18,9 @@ from models.insight.theory import law
 from models.spec import ARRANGEMENTS, RunConfig, knobs
 from models.spec.arrangements import architecture_fields
 from models.spec.knob import Knob
-from models.spec.overrides import value_in_words
-from models.spec.pairings import MAX_COLUMNS, PAIRINGS, changed, differing, opposite
-from models.spec.query import FOREIGN
+from models.spec.overrides import display_value
+from models.spec.pairings import MAX_COLUMNS, PAIRINGS, changed_fields, contrasting_pair, differing_fields
+from models.spec.query import PAGE_KEYS
 from models.spec.settings import Settings
 
 TEXTS = Texts("compare")

@@ -20,8 +20,8 @@ from components.shell.text import with_explained_words
 from models.insight.comparison import learners_sentence, ranking_sentence, signal_sentence
 from models.service.client import RequestedLog, key_of, trainer
 from models.spec import RunConfig, plan
-from models.spec.budget import over_budget
-from models.spec.pairings import clashes, differing
+from models.spec.budget import budget_refusal
+from models.spec.pairings import differing_fields, incomparable_charts
 from models.trace import Trace
 
 PATHS_TITLE = "Ten unseen samples on their way through the blocks"

@@ -10,7 +10,7 @@ from components.shell import session
 from components.shell.link import field_help
 from models.content import phrase
 from models.spec import knobs
-from models.spec.settings import of_run
+from models.spec.settings import run_knob
 
 MAX_SCALE_LENGTH = 40  # characters of a typed scale
 

@@ -11,7 +11,7 @@ from components.shell import address, session
 from components.shell.link import help_text
 from models.content import phrase
 from models.spec.knob import Knob
-from models.spec.query import Near
+from models.spec.query import Suggestion
 from models.spec.settings import Settings
 
 Form = TypeVar("Form", bound=Settings)
@@ -59,7 +59,7 @@ def keep(
     variant: str = "",
     only: Collection[str] | None = None,
     legal: Mapping[str, Legal] | None = None,
-    near: Near = None,
+    near: Suggestion = None,
 ) -> Form:
     """Keeps the settings of a form in the address, as `draw` does, but draws no controls."""
     for name in kind.knobs():

@@ -14,7 +14,7 @@ from components.shell.address import RESTORED
 from components.shell.session import Key
 from models.content import Texts
 from models.insight.words import number
-from models.spec.query import literal
+from models.spec.query import escape_markdown
 
 TEXTS = Texts("table")
 MAX_CELLS = 400
@@ -166,7 +166,7 @@ def _number(cell: str) -> float:
     try:
         number = float(cell)
     except ValueError:
-        raise ValueError(f"'{literal(cell[:20])}' is not a number.") from None
+        raise ValueError(f"'{escape_markdown(cell[:20])}' is not a number.") from None
     if not math.isfinite(number):
         raise ValueError(f"{cell[:20]} is not a finite number.")
     return number

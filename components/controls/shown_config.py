@@ -7,10 +7,10 @@ from components.shell import link
 from components.shell.hidden_parts import any_hidden
 from components.shell.session import Key
 from models.spec import RunConfig, knobs
-from models.spec.budget import affordable, fitted, over_budget
-from models.spec.cautions import note
-from models.spec.pairings import changed
-from models.spec.rules import repaired
+from models.spec.budget import affordable_change, budget_refusal, fit_to_budget
+from models.spec.cautions import caution
+from models.spec.pairings import changed_fields
+from models.spec.rules import all_repairs
 
 LAST_GOOD: Key[RunConfig] = Key("last_good", RunConfig())  # the last configuration that could be shown
 
@@ -20,7 +20,7 @@ def config_to_show(cfg: RunConfig | None) -> RunConfig:
 
     Without a last good one, as after a link to a configuration over budget, it is the nearest that fits.
     """
-    if cfg is not None and over_budget(cfg) is None:
+    if cfg is not None and budget_refusal(cfg) is None:
         LAST_GOOD.put(cfg)
     if not LAST_GOOD.is_set:
         LAST_GOOD.put(fitted(cfg or RunConfig()))
@@ -39,7 +39,7 @@ def draw_messages(cfg: RunConfig, notes: list[str], problem: str) -> None:
             st.info("From the link: " + "; ".join(notes) + ".", width="stretch")
             st.button("Understood", on_click=link.dismiss_notes)
     if problem:
-        change = repaired(panel.values())
+        change = all_repairs(panel.values())
         st.error(f"{problem} The picture below is still the last one that was legal.")
         _offer(change)
     else:

@@ -14,7 +14,7 @@ from models.content import Texts
 from models.insight.check import check_sentence, float32_sentence, relative_error, rounding_error
 from models.insight.words import number
 from models.spec import plan
-from models.spec.plan import block_name, normed_over_batch
+from models.spec.plan import block_name, uses_batch_statistics
 from models.trace import Trace
 
 WORDS = Texts("instruments/check")

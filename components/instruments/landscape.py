@@ -21,7 +21,7 @@ from models.insight.landscape import (
     stability_edge,
 )
 from models.spec import RunConfig
-from models.spec.parametrization import uniform
+from models.spec.parametrization import has_uniform_rates
 
 WORDS = Texts("instruments/landscape")
 
@@ -138,7 +138,7 @@ def _cautions(cfg: RunConfig, value: Sharpness) -> list[str]:
         cautions.append(WORDS("clip"))
     if cfg.weight_decay and cfg.optimizer in ("sgd", "momentum"):
         cautions.append(WORDS("weight decay", decay=cfg.weight_decay))
-    if not uniform(cfg):
+    if not has_uniform_rates(cfg):
         cautions.append(WORDS("own rates", parametrization=cfg.parametrization))
     if cfg.activation == "relu":
         cautions.append(WORDS("relu"))

@@ -14,7 +14,7 @@ from models.answers import GradientShares, PathLengths
 from models.content import Texts
 from models.insight.paths import lengths_sentence, path_counts, shares_sentence
 from models.spec import plan
-from models.spec.plan import normed_over_batch
+from models.spec.plan import uses_batch_statistics
 
 WORDS = Texts("instruments/paths")
 

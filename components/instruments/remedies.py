@@ -17,7 +17,7 @@ from models.insight.remedy import Remedy, candidates, rank_helpful
 from models.insight.words import number
 from models.service.client import Requester
 from models.spec import knobs
-from models.spec.query import literal
+from models.spec.query import escape_markdown
 
 WORDS = Texts("instruments/postmortem")
 

@@ -16,7 +16,7 @@ from models.content import Texts
 from models.insight.baseline import label_of_guessing, loss_of_guessing
 from models.insight.surgery import OPERATIONS, SWAP, UNNORM, cut_sentence, lesion_sentence, norm_slots, swappable_blocks
 from models.spec import TASKS, RunConfig, plan
-from models.spec.plan import normed_over_batch
+from models.spec.plan import uses_batch_statistics
 
 WORDS = Texts("instruments/surgery")
 
@@ -128,7 +128,7 @@ def _cautions(cfg: RunConfig) -> list[str]:
         cautions.append(WORDS("dlcl stack"))
     if any(sublayer.skip == 0 for sublayer in plan(cfg).sublayers if not sublayer.identity):
         cautions.append(WORDS("no residual"))
-    if normed_over_batch(cfg):
+    if uses_batch_statistics(cfg):
         cautions.append(WORDS("batch norm"))
     return cautions
 

@@ -21,7 +21,7 @@ from models.lessons.challenges import check, out_of_bounds
 from models.lessons.lessons import Lesson
 from models.service.client import RequestedLog, trainer
 from models.spec import RunConfig
-from models.spec.budget import over_budget
+from models.spec.budget import budget_refusal
 
 MAX_LINK_CHARS = 4000  # of a pasted link
 

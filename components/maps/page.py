@@ -32,9 +32,9 @@ from models.maps.sensitivity import best_rates, decides, rate_axis, sentence, wa
 from models.maps.table import MEASURES, frame_of
 from models.maps.work import own_jobs
 from models.spec import knobs
-from models.spec.budget import duration, this_machine
+from models.spec.budget import format_duration, this_machine
 from models.spec.knob import Knob
-from models.spec.pairings import MAX_COLUMNS, differing
+from models.spec.pairings import MAX_COLUMNS, differing_fields
 from models.spec.settings import Settings
 
 TEXTS = Texts("maps")
@@ -164,7 +164,7 @@ def _draw_buttons(spec: MapSpec, is_wanted: bool, done: int, *, resumes: bool) -
         elif done < total and not is_wanted:  # the progress says how long it takes
             seconds = sum(unit.seconds(this_machine()) for unit in units(spec)) * (1 - done / total)
             st.caption(
-                f"{total - done:,} runs, about {duration(seconds / own_jobs())} in "
+                f"{total - done:,} runs, about {format_duration(seconds / own_jobs())} in "
                 f"{counted(own_jobs(), 'process', 'es')} here"
             )
 

@@ -10,7 +10,7 @@ from components.shell import address, session
 from components.shell.session import Key
 from models.maps.spec import AXES, MAX_PANELS, MAX_SEEDS_OF_MAP, MAX_SPEC_CHARS, TARGETS, Axis, MapSpec
 from models.spec import ARRANGEMENTS, RunConfig, knobs
-from models.spec.query import literal
+from models.spec.query import escape_markdown
 
 KEY = "spec"  # in the address
 CHOSEN, SEEDS, TARGET = "map_arrangements", "map_seeds", "map_target"

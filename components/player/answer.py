@@ -9,7 +9,7 @@ from components.player.view import as_sentence
 from models.answers import Question, Value
 from models.service.client import Answer, Requester, trainer
 from models.spec import RunConfig
-from models.spec.query import literal
+from models.spec.query import escape_markdown
 from models.trace import Trace
 
 WAIT_SECONDS = 0.4  # how long a page waits for an answer before it draws without
@@ -35,7 +35,7 @@ class Reply(Generic[Value]):
             delay = "" if status.state == "ready" else f". {status.sentence}"
             st.progress(min(1.0, self.share), text=f"{activity}: {self.share:.0%}{delay}")
         elif self.refusal:
-            st.error(literal(self.refusal))  # it may quote what was typed
+            st.error(escape_markdown(self.refusal))  # it may quote what was typed
 
 
 def answer(

@@ -28,8 +28,8 @@ from models.insight.verdict import thresholds
 from models.spec import RunConfig, arrangement_of
 from models.spec.equation import equation
 from models.spec.knob import Knob
-from models.spec.overrides import with_override
-from models.spec.pairings import opposite
+from models.spec.overrides import set_override
+from models.spec.pairings import contrasting_pair
 from models.spec.settings import Settings
 
 NAME = "playground"

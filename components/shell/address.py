@@ -15,7 +15,7 @@ from components.shell.session import Key, has_value, set_widget, widget_value
 from components.shell.streamlits_own import from_history
 from models.log import event
 from models.spec.knob import Knob
-from models.spec.query import FOREIGN, Near, taken, written
+from models.spec.query import PAGE_KEYS, Suggestion, link_text, setting_from_link
 
 SAME_NET_PAGES = ("playground", "anatomy")
 MAX_ECHOES = 8
@@ -181,7 +181,7 @@ def keep(widget: str, name: str, kinds: tuple[type, ...], knob: Knob, default: A
             notes[name] = ValueNote("" if RESTORED.get() else note, value)
         elif knob.choices is not None and not knob.many and widget_value(widget) not in (default, *knob.choices):
             set_widget(widget, default)
-        elif knob.choices is None and {int, float}.intersection(kinds) and not knob.holds(widget_value(widget)):
+        elif knob.choices is None and {int, float}.intersection(kinds) and not knob.is_legal(widget_value(widget)):
             set_widget(widget, kinds[0](knob.clamp(widget_value(widget))))
         defaults[name] = DrawnDefault(widget, default)
     if name in notes and notes[name].text and widget_value(widget) == notes[name].adopted:

@@ -15,8 +15,8 @@ from components.shell.session import Key
 from models.lessons.lessons import LESSONS as LESSONS_BY_KEY
 from models.spec import RunConfig, knobs
 from models.spec.knob import Knob
-from models.spec.query import FOREIGN
-from models.spec.settings import of_run
+from models.spec.query import PAGE_KEYS
+from models.spec.settings import run_knob
 
 # Absolute, because relative paths start at the main script, which differs in tests.
 PAGES = Path(__file__).parents[2] / "pages"

@@ -6,8 +6,8 @@ from components.shell.hidden_parts import any_hidden, is_hidden
 from models.insight.baseline import loss_of_guessing
 from models.spec import RunConfig, arrangement_of, knobs
 from models.spec.arrangements import architecture_fields
-from models.spec.overrides import value_in_words
-from models.spec.pairings import differing
+from models.spec.overrides import display_value
+from models.spec.pairings import differing_fields
 
 ARRANGEMENT_FIELDS = tuple(architecture_fields("pre-norm", 1))  # the fields that an arrangement sets
 
@@ -34,7 +34,7 @@ def names_of(nets: Sequence[RunConfig]) -> list[str]:
 
 def settings_text(cfg: RunConfig, fields: Iterable[str]) -> str:
     """Fields of a configuration in words: "depth 8, norm layer norm"."""
-    return ", ".join(f"{knobs()[field][1].label.lower()} {value_in_words(getattr(cfg, field))}" for field in fields)
+    return ", ".join(f"{knobs()[field][1].label.lower()} {display_value(getattr(cfg, field))}" for field in fields)
 
 
 def guessing_loss(cfg: RunConfig) -> float:

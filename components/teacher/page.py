@@ -58,7 +58,7 @@ class Handout(Settings):
     """The page that a link for homework opens, and the parts that it hides."""
 
     target: Annotated[str, Knob("Open", choices={}, link="open")] = ""
-    hide: Annotated[tuple[str, ...], Knob("Hide", choices={}, many=True, link="hides")] = ()
+    hide: Annotated[tuple[str, ...], Knob("Hide", choices={}, multiple=True, link="hides")] = ()
 
 
 def draw() -> None:

@@ -8,7 +8,7 @@ from models.export.findings import findings
 from models.spec import ARRANGEMENTS, RunConfig, arrangement_of, knobs
 from models.spec.code import block_code
 from models.spec.equation import equation
-from models.spec.overrides import in_words
+from models.spec.overrides import describe_overrides
 from models.trace import Trace
 
 PAGE = """{reading}
@@ -36,7 +36,7 @@ def about_html(cfg: RunConfig, trace: Trace, versions: Mapping[str, str]) -> str
     """All that a trace of one row or more says in words. `versions` maps what computed it to its version."""
     name = arrangement_of(cfg)
     reading = (
-        f"<p>{escape(ARRANGEMENTS[name].reading)} <em>{escape(ARRANGEMENTS[name].source)}</em></p>" if name else ""
+        f"<p>{escape(ARRANGEMENTS[name].description)} <em>{escape(ARRANGEMENTS[name].source)}</em></p>" if name else ""
     )
     facts = {
         "seed": str(cfg.seed),
@@ -61,5 +61,5 @@ def _setting(cfg: RunConfig, field: str) -> str:
     _, knob = knobs()[field]
     value = getattr(cfg, field)
     mark = ' class="changed"' if value != getattr(RunConfig, field) else ""
-    text = in_words(value) if field == "overrides" else str(value)
+    text = describe_overrides(value) if field == "overrides" else str(value)
     return f"<tr{mark}><td>{escape(knob.label)}</td><td>{escape(field)}</td><td>{escape(text) or 'none'}</td></tr>"

@@ -8,7 +8,7 @@ from typing import Any
 from urllib.parse import parse_qsl
 
 from models.spec import RunConfig, knobs
-from models.spec.query import harmless, refusal
+from models.spec.query import sanitize, sanitized_error
 
 FORMAT = 1
 LIMIT = 100_000  # characters
@@ -60,7 +60,7 @@ def _from_json(text: str) -> tuple[RunConfig, list[str]]:
         raise ValueError("This JSON is not an exported configuration: it has no field configuration.")
     version = content.get("format")
     if isinstance(version, bool) or version != FORMAT:
-        raise ValueError(f"This configuration has format {harmless(str(version))}; this version reads format {FORMAT}.")
+        raise ValueError(f"This configuration has format {sanitize(str(version))}; this version reads format {FORMAT}.")
     return _configured(fields)
 
 
@@ -71,9 +71,9 @@ def _nesting(text: str) -> int:
 
 def _configured(fields: dict[str, Any]) -> tuple[RunConfig, list[str]]:
     known = {name: value for name, value in fields.items() if name in knobs()}
-    notes = [f"there is no setting {harmless(name)}: ignored" for name in fields if name not in knobs()]
+    notes = [f"there is no setting {sanitize(name)}: ignored" for name in fields if name not in knobs()]
     notes += [f"{name} is not given: {getattr(RunConfig, name)!r}" for name in knobs() if name not in known]
     try:
         return RunConfig(**known), notes
     except (ValueError, TypeError, OverflowError) as error:
-        raise ValueError(f"This configuration cannot be run: {refusal(error)}") from None
+        raise ValueError(f"This configuration cannot be run: {sanitized_error(error)}") from None

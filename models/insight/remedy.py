@@ -10,7 +10,7 @@ from models.insight.baseline import BETTER_BELOW, LEARNED_BELOW, loss_of_guessin
 from models.insight.outcome import learned
 from models.spec import NORMS, RunConfig, knobs, plan
 from models.spec.arrangements import architecture_fields
-from models.spec.overrides import value_in_words
+from models.spec.overrides import display_value
 from models.trace import Trace
 
 STEPS = 30  # of a trial, counted after its warm-up and after the step at which the run diverged
@@ -45,7 +45,7 @@ def candidates(cfg: RunConfig, first: Iterable[str] = (), fixed: Iterable[str] =
         fields = {name: value for name, value in change.items() if value != getattr(cfg, name)}
         if fields and not fixed_fields & set(fields) and _is_legal(cfg, fields):
             label = ", ".join(
-                f"{knobs()[name][1].label.lower()} {value_in_words(value, 3)}" for name, value in fields.items()
+                f"{knobs()[name][1].label.lower()} {display_value(value, 3)}" for name, value in fields.items()
             )
             remedies.setdefault(label, Remedy(label, fields, several=at >= len(changes)))
     return tuple(remedies.values())

@@ -12,7 +12,7 @@ from models.spec import TASKS, RunConfig, plan
 from models.spec.tasks import MAX_TOKENS
 from models.training import cross_entropy, probe_outputs, statistics_kept
 from models.training.device import resolve_device
-from models.training.modes import dropouts, masked
+from models.training.modes import dropout_masks, dropout_modules
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 from models.insight.words import number
 from models.spec import ACTIVATIONS, INITS, NET_DEFAULTS, NORMS, PLACEMENTS, STACKS, RunConfig, knobs
-from models.spec.cautions import note
-from models.spec.overrides import mix_ln
+from models.spec.cautions import caution
+from models.spec.overrides import mix_ln_overrides
 from models.spec.schedule import learning_rates
 
 STEPS = 300  # for which each net was trained
@@ -94,7 +94,7 @@ COUNTS: Mapping[str, Count] = {
 def similar_nets_sentence(cfg: RunConfig, start: str) -> str:
     """How many similar nets with the verdict `start` before training learned; empty if too few were drawn to say."""
     rates = RATES.get((cfg.net, cfg.task, cfg.optimizer))
-    if rates is None or note(cfg):
+    if rates is None or caution(cfg):
         return ""
     lowest, highest = rates
     lr_sum, lr_sum_needed = sum(learning_rates(cfg)), lowest * STEPS

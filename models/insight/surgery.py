@@ -26,7 +26,7 @@ def norm_slots(cfg: RunConfig, block: int) -> dict[str, str]:
     They include the norm of a DLCL block's output, which the stack holds. Norms that belong to no block are left out.
     """
     paths: dict[str, str] = {}
-    sublayers = [sublayer for sublayer in plan(cfg).of_block(block) if not sublayer.identity]
+    sublayers = [sublayer for sublayer in plan(cfg).block_sublayers(block) if not sublayer.identity]
     for sublayer in sublayers:
         sublayer_path = f"blocks.{block_name(block)}.{sublayer.kind}"
         prefix = f"{sublayer.kind} " if len(sublayers) > 1 else ""

@@ -15,7 +15,7 @@ from models.insight.words import number
 from models.spec import INITS, NORMS, RunConfig, knobs, plan
 from models.spec.knob import Matrix
 from models.spec.parametrization import branch_gain
-from models.spec.plan import SublayerPlan, activations_of, one_layer
+from models.spec.plan import SublayerPlan, activations_of, is_one_layer
 
 
 def weight_variance(init: str, inputs: int, outputs: int, *, last: bool, sublayers: int) -> float:
@@ -218,7 +218,7 @@ def _function(cfg: RunConfig, sublayer: SublayerPlan, square: float) -> _Moments
 
     E|Wx|^2 and E|W^T g|^2 both carry the factor inputs * variance of the weights.
     """
-    single = one_layer(cfg, sublayer.kind)
+    single = is_one_layer(cfg, sublayer.kind)
     hidden = cfg.width if single else cfg.expansion * cfg.width
     first = _gain(cfg, cfg.width, hidden, last=single)
     inside = _norm(cfg, sublayer.norm_mid, 0.0, first * square)

@@ -41,9 +41,9 @@ from models.insight.words import (
     vectors,
 )
 from models.spec import TASKS, RunConfig, plan
-from models.spec.plan import normed_over_batch
+from models.spec.plan import uses_batch_statistics
 from models.spec.scales import GATES
-from models.spec.tasks import asks_each_token
+from models.spec.tasks import predicts_every_token
 from models.trace import Frame, Trace, site_in_words
 
 # Factors by which the signal that the head reads is larger or smaller than at its start. With Adam they are wider: its

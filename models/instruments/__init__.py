@@ -28,7 +28,7 @@ from models.instruments.surgery import lesions, sublayers, surgery
 from models.instruments.translation import translation
 from models.instruments.trial import trial
 from models.spec import RunConfig
-from models.training import Replays, Snapshot, Work, followed
+from models.training import Replays, Snapshot, Work, chain
 
 Instrument = Callable[..., Work[Any]]
 

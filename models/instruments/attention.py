@@ -25,7 +25,7 @@ def attention_parts(module: Attention, x_BTD: Tensor) -> AttentionParts:
     q_BHTK, k_BHTK, v_BHTK = (
         layer(x_BTD).unflatten(-1, (module.heads, -1)).transpose(1, 2) for layer in (module.w_q, module.w_k, module.w_v)
     )
-    q_BHTK, k_BHTK = module.turn(module.norm_q(q_BHTK)), module.turn(module.norm_k(k_BHTK))
+    q_BHTK, k_BHTK = module.rotation(module.norm_q(q_BHTK)), module.rotation(module.norm_k(k_BHTK))
     logits_BHTT = q_BHTK @ k_BHTK.transpose(-1, -2)
     logits_BHTT = logits_BHTT / q_BHTK.shape[-1] ** 0.5 if module.scale is None else logits_BHTT * module.scale
     if module.relative is not None:

@@ -13,7 +13,7 @@ from models.instruments.lens import split_tokens, token_ids
 from models.nets import Net
 from models.nets.branches import Attention
 from models.training import Snapshot
-from models.training.modes import evaluating
+from models.training.modes import eval_mode
 
 MIN_TOKENS = 3  # of a text whose window can slide by one token
 

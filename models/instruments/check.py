@@ -10,9 +10,9 @@ from torch import Tensor, nn
 from models.answers import GradientCheck
 from models.generator import generator
 from models.nets import Net
-from models.nets.hooks import Hook, hooked
+from models.nets.hooks import Hook, forward_hooks
 from models.spec import plan
-from models.spec.knob import check_whole
+from models.spec.knob import check_integer
 from models.training import Snapshot, Work, cross_entropy
 
 # Relative to the length of what is moved. Large steps suffer from curvature, small ones from rounding of the loss.
@@ -26,7 +26,7 @@ def check(snapshot: Snapshot, *, block: int) -> Work[GradientCheck]:
     Slopes are taken along the gradient and along a fixed random direction. The chosen step is the one whose difference
     is closest to that of the next larger step. ValueError for a block that the net does not have.
     """
-    check_whole("block", block, 1, snapshot.cfg.depth)
+    check_integer("block", block, 1, snapshot.cfg.depth)
     bench = _Bench(*snapshot.exact(), last_site(snapshot, block))
     matrices = [p for p in list(bench.model.stream.blocks.values())[block - 1].parameters() if p.ndim > 1]
     gradients = bench.gradients(matrices)
@@ -97,7 +97,7 @@ class _Bench:
         self.tap = model.stream.stream_taps[site]
         self.relus = [module for module in model.modules() if isinstance(module, nn.ReLU)]
         stream: list[Tensor] = []
-        with torch.no_grad(), hooked([(self.tap, lambda _m, _i, out: stream.append(out))]):
+        with torch.no_grad(), forward_hooks([(self.tap, lambda _m, _i, out: stream.append(out))]):
             self.model(x)
         self.shift = torch.zeros_like(stream[0])
         self.stream_length = stream[0].norm().item()

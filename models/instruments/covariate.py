@@ -14,10 +14,10 @@ from models.answers import CovariateShift
 from models.generator import generator
 from models.instruments.surgery import evaluate_held_out
 from models.spec import RunConfig
-from models.spec.knob import check_whole
+from models.spec.knob import check_integer
 from models.training import Replays, Run, Work
-from models.training.modes import statistics_kept
-from models.training.replay import even_steps, trained, within
+from models.training.modes import preserve_buffers
+from models.training.replay import evenly_spaced_steps, rescale_progress, train_to
 
 MEASURED_STEPS = 25
 SAMPLES = 256  # held-out samples over which statistics are taken
@@ -35,7 +35,7 @@ def covariate_shift(
     `shift` is the largest injected shift behind the batch norm, in standard deviations. `step` is not used. ValueError
     for a block or a shift out of bounds.
     """
-    check_whole("block", block, 1, cfg.depth)
+    check_integer("block", block, 1, cfg.depth)
     if not 0 <= shift <= MAX_SHIFT:
         raise ValueError(f"shift is {shift!r}; legal is 0 to {MAX_SHIFT:g}")
     shifts = dict.fromkeys(NORMS, 0.0) | {SHIFTED: float(shift)}

@@ -17,11 +17,11 @@ from models.generator import generator
 from models.nets import Net
 from models.nets.build import matrix_size
 from models.spec import RunConfig
-from models.spec.plan import normed_over_batch
+from models.spec.plan import uses_batch_statistics
 from models.spec.schedule import learning_rates
 from models.tasks.base import NO_LOSS
 from models.training import Replays, Snapshot, Work, cross_entropy
-from models.training.replay import even_steps, within
+from models.training.replay import evenly_spaced_steps, rescale_progress
 
 MEASURED_STEPS = 8  # at which the sharpness is measured; the last one is the requested step
 MAX_ITERATIONS = 100  # of power iteration

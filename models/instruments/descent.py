@@ -20,7 +20,7 @@ from models.instruments.few_samples import FullBatch
 from models.nets.norms import TokenBatchNorm
 from models.spec import RunConfig
 from models.training import Replays, Run, Snapshot, Work, cross_entropy, snapshot_of
-from models.training.replay import even_steps, trained, within
+from models.training.replay import evenly_spaced_steps, rescale_progress, train_to
 
 SEEDS = 3
 SAMPLES = 200  # of full-batch descent

@@ -15,11 +15,11 @@ from models.instruments.landscape import direction, matrices
 from models.instruments.surgery import evaluate_held_out
 from models.nets import Net
 from models.spec import RunConfig
-from models.spec.knob import check_whole
+from models.spec.knob import check_integer
 from models.tasks import TaskData
 from models.training import Replays, Run, Snapshot, Work, cross_entropy, snapshot_of
-from models.training.modes import evaluating
-from models.training.replay import even_steps, trained, within
+from models.training.modes import eval_mode
+from models.training.replay import evenly_spaced_steps, rescale_progress, train_to
 
 MEASURED_STEPS = 9  # steps at which both losses are measured, including 0 and the last
 DIRECTIONS = 8  # random filter-normalised directions along which the loss is measured

@@ -14,10 +14,10 @@ from models.instruments.attention import attention_in
 from models.instruments.lens import class_names, lens, split_tokens, token_ids, vocabulary
 from models.nets import Net
 from models.spec import TASKS
-from models.spec.knob import check_whole
+from models.spec.knob import check_integer
 from models.tasks.base import NO_LOSS
 from models.training import Snapshot, Work
-from models.training.modes import evaluating
+from models.training.modes import eval_mode
 
 MAX_ANSWER_TOKENS = 200
 MAX_PROMPT_TOKENS = 2000  # later tokens of a longer prompt are dropped
@@ -134,7 +134,7 @@ def _change(model: Net, before_1T: Tensor, after_1T: Tensor, *, causal: bool) ->
         attention = attention_in(block)
         if attention is not None:
             attention.causal = causal
-    with torch.no_grad(), evaluating(model):
+    with torch.no_grad(), eval_mode(model):
         before = model(before_1T)[0]
         after = model(after_1T)[0, : len(before)]
     return Change(

@@ -9,9 +9,9 @@ from models.answers import AdamState, Gains, GradientNoise, Health
 from models.nets import Net
 from models.nets.norms import NORM_TYPES, DynamicTanh
 from models.nets.sublayer import Gate
-from models.spec.knob import check_whole
+from models.spec.knob import check_integer
 from models.spec.parametrization import depth_ratio, width_ratio
-from models.spec.plan import normed_over_batch
+from models.spec.plan import uses_batch_statistics
 from models.training import Snapshot, Work, build_optimizer, cross_entropy
 
 MICRO_BATCHES = 8  # enough for a variance, and as cheap as a few steps
@@ -26,7 +26,7 @@ def health(snapshot: Snapshot, parts: int = MICRO_BATCHES) -> Work[Health]:
 
     ValueError for a number of parts that no batch can have.
     """
-    check_whole("parts", parts, 2, MAX_MICRO_BATCHES)
+    check_integer("parts", parts, 2, MAX_MICRO_BATCHES)
     gains, adam = gates_and_gains(snapshot.model), adam_state(snapshot)
     return Health((yield from gradient_noise(snapshot, parts)), gains, adam)
 

@@ -15,8 +15,8 @@ from models.answers import Lens
 from models.instruments.attention import attention_in, attention_parts
 from models.nets.stacks import DLCLStack, ResiDualStack, Stack
 from models.spec import TASKS, RunConfig
-from models.spec.knob import check_whole
-from models.spec.plan import normed_over_batch
+from models.spec.knob import check_integer
+from models.spec.plan import uses_batch_statistics
 from models.spec.tasks import SYMBOLS
 from models.tasks import alphabet
 from models.tasks.base import NO_LOSS
@@ -133,7 +133,7 @@ def _inputs(snapshot: Snapshot, text: str | None, sample: int) -> tuple[Tensor, 
     """One sample x and its classes y, all NO_LOSS for a typed text."""
     if text is None:
         x, y = snapshot.task.held_out
-        check_whole("sample", sample, 0, len(x) - 1)
+        check_integer("sample", sample, 0, len(x) - 1)
         return x[sample : sample + 1], y[sample : sample + 1]
     typed = torch.tensor([token_ids(snapshot.cfg, text)], device=next(snapshot.model.parameters()).device)
     return typed, torch.full_like(typed, NO_LOSS)

@@ -10,7 +10,7 @@ from torch import nn
 from models.answers import Lookup
 from models.instruments.lens import split_tokens, token_ids, vocabulary
 from models.training import Snapshot
-from models.training.modes import evaluating
+from models.training.modes import eval_mode
 
 
 def lookup(snapshot: Snapshot, *, text: str) -> Lookup:
@@ -19,7 +19,7 @@ def lookup(snapshot: Snapshot, *, text: str) -> Lookup:
     embed = snapshot.model.embed
     assert isinstance(embed, nn.Embedding)
     x_T = torch.tensor(ids, device=embed.weight.device)
-    with torch.no_grad(), evaluating(snapshot.model):
+    with torch.no_grad(), eval_mode(snapshot.model):
         rows_TD = embed(x_T)
         one_hot_TD = F.one_hot(x_T, embed.num_embeddings).to(embed.weight) @ embed.weight
         enters_TD = snapshot.model.position(rows_TD[None])[0]

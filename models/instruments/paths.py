@@ -17,7 +17,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from models.answers import GradientShares, PathLengths
 from models.nets import Net
 from models.nets.build import matrix_size
-from models.nets.hooks import Hook, hooked
+from models.nets.hooks import Hook, forward_hooks
 from models.nets.stacks import DLCLStack, ResiDualStack, Stack
 from models.tasks.base import NO_LOSS
 from models.training import Snapshot, Work, cross_entropy

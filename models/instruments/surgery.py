@@ -12,13 +12,13 @@ from models.answers import Lesions, Sublayers, Surgery, Without
 from models.insight.surgery import OPERATIONS, SKIP, SWAP, UNNORM, ZERO, norm_slots, swappable_blocks
 from models.nets import IdentitySublayer, Net
 from models.nets.stacks import Stack
-from models.spec.knob import check_whole
+from models.spec.knob import check_integer
 from models.spec.overrides import PARTS
 from models.spec.plan import block_name
 from models.tasks import TaskData
 from models.tasks.base import NO_LOSS
 from models.training import Snapshot, Work, cross_entropy
-from models.training.modes import evaluating
+from models.training.modes import eval_mode
 
 Replacements = dict[str, nn.Module]  # new modules by their path in the stack
 
@@ -112,7 +112,7 @@ class HeldOut(NamedTuple):
 def evaluate_held_out(model: Net, task: TaskData) -> HeldOut:
     """Evaluates the held-out split in eval mode."""
     x, y = task.held_out
-    with evaluating(model):
+    with eval_mode(model):
         logits = model(x)
     has_loss = y != NO_LOSS
     answers = logits.argmax(-1)[has_loss]

@@ -8,13 +8,13 @@ import torch
 from torch import Tensor
 
 from models.answers import Translation
-from models.nets.translator import Translator, shifted
+from models.nets.translator import Translator, shift_right
 from models.spec import TASKS, RunConfig
 from models.spec.schedule import learning_rates
 from models.spec.tasks import SYMBOLS
 from models.tasks import TaskData, open_task
 from models.training import Replays, Work, build_optimizer, cross_entropy, resolve_device
-from models.training.replay import SLICE_SECONDS, even_steps
+from models.training.replay import SLICE_SECONDS, evenly_spaced_steps
 
 TRANSLATED = ("copy", "reverse", "sort")
 MEASURED_STEPS = 13  # steps at which the net is measured, including 0 and the last

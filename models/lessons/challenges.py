@@ -8,8 +8,8 @@ import numpy as np
 from models.insight.outcome import LATELY, final_cosine, gradient_change, recent_losses, stream_change
 from models.insight.words import change_in_words, number
 from models.spec import RunConfig, knobs
-from models.spec.overrides import value_in_words
-from models.spec.pairings import differing
+from models.spec.overrides import display_value
+from models.spec.pairings import differing_fields
 from models.trace import Trace
 
 
@@ -69,16 +69,16 @@ def did(trace: Trace) -> str:
 def out_of_bounds(challenge: Challenge, cfg: RunConfig) -> tuple[str, ...]:
     """Sentences on fields that an attempt must not change or has moved beyond their limits."""
     lines = [
-        f"{knobs()[name][1].label} is {value_in_words(getattr(cfg, name))}; this challenge leaves it at "
-        f"{value_in_words(getattr(challenge.base, name))}."
-        for name in differing((challenge.base, cfg))
+        f"{knobs()[name][1].label} is {display_value(getattr(cfg, name))}; this challenge leaves it at "
+        f"{display_value(getattr(challenge.base, name))}."
+        for name in differing_fields((challenge.base, cfg))
         if name not in challenge.fields
     ]
     for name, low, high in challenge.limits:
         value = getattr(cfg, name)
         if isinstance(value, str) or not low <= value <= high:
             lines.append(
-                f"{knobs()[name][1].label} is {value_in_words(value)}; this challenge allows {low:g} to {high:g}."
+                f"{knobs()[name][1].label} is {display_value(value)}; this challenge allows {low:g} to {high:g}."
             )
     return tuple(lines)
 

@@ -114,7 +114,9 @@ def _senses(terms: Mapping[str, Term]) -> Iterator[tuple[str, Term]]:
     for word, arrangement in ARRANGEMENTS.items():
         yield (
             word,
-            Term(arrangement.reading, source=arrangement.source, met=EVERYWHERE, see=(ARRANGEMENT,), of="Arrangement"),
+            Term(
+                arrangement.description, source=arrangement.source, met=EVERYWHERE, see=(ARRANGEMENT,), of="Arrangement"
+            ),
         )
 
 

@@ -11,13 +11,13 @@ from models.insight.outcome import LATELY, final_loss, gradient_change, recent_l
 from models.maps.spec import MAX_RUNS_OF_MAP, MapSpec
 from models.spec import RunConfig
 from models.spec.budget import (
+    MAX_RUN_SECONDS,
+    MAX_STEP_SECONDS,
     PER_FURTHER_SEED,
-    RUN_LIMIT,
-    STEP_LIMIT,
     Machine,
-    duration,
+    format_duration,
     memory_bytes,
-    step_parts,
+    reference_step_cost,
 )
 from models.spec.limits import LIMITS
 from models.trace import Trace
@@ -158,7 +158,7 @@ def units(spec: MapSpec) -> tuple[Unit, ...]:
                 runs = latest[alike] = []
                 every.append((runs, alike))
             runs.append((cell, seed))
-    return tuple(Unit(tuple(runs), alike.steps, *step_parts(alike)) for runs, alike in every)
+    return tuple(Unit(tuple(runs), alike.steps, *reference_step_cost(alike)) for runs, alike in every)
 
 
 def refused(spec: MapSpec, machine: Machine, *, cluster: bool = False) -> str:
@@ -176,16 +176,16 @@ def refused(spec: MapSpec, machine: Machine, *, cluster: bool = False) -> str:
         return str(error)
     for unit in every:
         step = unit.step_seconds(machine)
-        if step > STEP_LIMIT or step * unit.steps > RUN_LIMIT:
+        if step > MAX_STEP_SECONDS or step * unit.steps > MAX_RUN_SECONDS:
             taken = f"a step would take {step:.2g} s"
             return f"A cell of this map is over the budget of one run ({_place(spec, unit.runs[0][0])}): {taken}."
     seconds = sum(unit.seconds(machine) for unit in every)
     if seconds > MAP_SECONDS and not cluster:
         share = MAP_SECONDS / seconds
         return (
-            f"This map is over budget: its {spec.cells:,} cells would take about {duration(seconds)} of one core, and "
-            f"{duration(MAP_SECONDS)} is the limit. About {max(1, int(spec.cells * share)):,} such cells fit, "
-            f"or {max(1, int(every[0].steps * share))} steps."
+            f"This map is over budget: its {spec.cells:,} cells would take about {format_duration(seconds)} of one "
+            f"core, and {format_duration(MAP_SECONDS)} is the limit. About {max(1, int(spec.cells * share)):,} such "
+            f"cells fit, or {max(1, int(every[0].steps * share))} steps."
         )
     return ""
 
@@ -197,6 +197,6 @@ def _place(spec: MapSpec, cell: Cell) -> str:
 @lru_cache(maxsize=64)
 def _most(cfg: RunConfig) -> int:
     """How many such runs are trained as one."""
-    alone = sum(step_parts(cfg)) * cfg.steps  # on the reference machine, so that units are the same everywhere
+    alone = sum(reference_step_cost(cfg)) * cfg.steps  # on the reference machine, so that units are the same everywhere
     by_time = max(MIN_RUNS_OF_UNIT, 1 + int((UNIT_SECONDS / alone - 1) / PER_FURTHER_SEED))
     return max(1, min(MAX_RUNS_OF_UNIT, by_time, int(UNIT_BYTES / memory_bytes(cfg))))

@@ -14,7 +14,7 @@ from addnorm.coordinate_check import Coordinates
 from models.maps.unit import run_value
 from models.maps.work import SCHEDULER, shared
 from models.spec import RunConfig, knobs, plan
-from models.spec.budget import over_budget
+from models.spec.budget import budget_refusal
 
 STEPS = 4  # updates after which the sizes are measured last
 FIELDS = ("width", "depth")
@@ -59,7 +59,7 @@ class CoordinateCheck:
     @property
     def refused(self) -> str:
         """Why its largest net is over budget, in a sentence; empty if it is not."""
-        return over_budget(self.config(max(self.values), 0)) or ""
+        return budget_refusal(self.config(max(self.values), 0)) or ""
 
     def to_json(self) -> str:
         """The check as JSON."""

@@ -7,9 +7,9 @@ from functools import cached_property
 from typing import Any
 
 from models.spec import ARRANGEMENTS, RunConfig, knobs
-from models.spec.fields import checked
-from models.spec.knob import whole
-from models.spec.query import harmless
+from models.spec.fields import legal_value
+from models.spec.knob import is_integer
+from models.spec.query import sanitize
 
 VERSION = 1
 AXES = ("depth", "lr", "width", "init_gain", "batch", "warmup", "branch_dropout", "stream_dropout", "weight_decay")
@@ -54,23 +54,23 @@ class MapSpec:
             or not 1 <= len(self.arrangements) <= MAX_PANELS
             or len(set(self.arrangements)) < len(self.arrangements)
         ):
-            named = f"{harmless(str(unknown[0]))}" if unknown else f"{len(self.arrangements)} names"
+            named = f"{sanitize(str(unknown[0]))}" if unknown else f"{len(self.arrangements)} names"
             raise ValueError(
                 f"arrangements is {named}; legal are 1 to {MAX_PANELS} different ones of {', '.join(ARRANGEMENTS)}"
             )
         for name, value in self.base:
             if name not in knobs() or name in (self.x.field, self.y.field, "seed", "overrides"):
                 raise ValueError(
-                    f"base has {harmless(str(name))}; legal are fields that are neither an axis nor seed nor overrides"
+                    f"base has {sanitize(str(name))}; legal are fields that are neither an axis nor seed nor overrides"
                 )
-            checked(name, value, *knobs()[name])
+            legal_value(name, value, *knobs()[name])
         object.__setattr__(self, "x", _exact(self.x))
         object.__setattr__(self, "y", _exact(self.y))
         object.__setattr__(self, "base", tuple(sorted(self.base)))
         _whole("seeds", self.seeds, 1, MAX_SEEDS_OF_MAP)
         low, high = TARGETS
-        if not (whole(self.target) or isinstance(self.target, float)) or not low <= self.target <= high:
-            raise ValueError(f"target is {harmless(str(self.target))}; legal is a loss from {low:g} to {high:g}")
+        if not (is_integer(self.target) or isinstance(self.target, float)) or not low <= self.target <= high:
+            raise ValueError(f"target is {sanitize(str(self.target))}; legal is a loss from {low:g} to {high:g}")
 
     @cached_property
     def digest(self) -> str:
@@ -112,10 +112,10 @@ class MapSpec:
         version = content.get("version")
         if isinstance(version, bool) or version != VERSION:
             raise ValueError(
-                f"This specification has version {harmless(str(version))}; this program reads version {VERSION}."
+                f"This specification has version {sanitize(str(version))}; this program reads version {VERSION}."
             )
         if astray := sorted(set(content) - {"version", "x", "y", "arrangements", "base", "seeds", "target"}):
-            raise ValueError(f"A specification has no field {harmless(astray[0])}.")
+            raise ValueError(f"A specification has no field {sanitize(astray[0])}.")
         names, base = content.get("arrangements"), content.get("base", {})
         if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
             raise ValueError("arrangements is not a list of names.")
@@ -124,7 +124,7 @@ class MapSpec:
         x, y = _axis("x", content.get("x")), _axis("y", content.get("y"))
         for name, value in base.items():
             if not isinstance(value, str | int | float | bool):
-                raise ValueError(f"base has a value of {harmless(name)} that is neither a number nor a word.")
+                raise ValueError(f"base has a value of {sanitize(name)} that is neither a number nor a word.")
         return MapSpec(x, y, tuple(names), tuple(base.items()), content.get("seeds", 1), content.get("target", 0.5))
 
     def _content(self) -> dict[str, Any]:
@@ -151,17 +151,17 @@ def _axis(name: str, content: Any) -> Axis:
 
 def _checked_axis(name: str, axis: Axis) -> None:
     if axis.field not in AXES:
-        raise ValueError(f"{name} is over {harmless(str(axis.field))}; legal is one of {', '.join(AXES)}")
+        raise ValueError(f"{name} is over {sanitize(str(axis.field))}; legal is one of {', '.join(AXES)}")
     if not 1 <= len(axis.values) <= MAX_VALUES_OF_AXIS:
         raise ValueError(f"{name} has {len(axis.values)} values; legal are 1 to {MAX_VALUES_OF_AXIS}")
     kinds, knob = knobs()[axis.field]
     for value in axis.values:
         if (
-            not (whole(value) or isinstance(value, float))
-            or not knob.holds(value)
+            not (is_integer(value) or isinstance(value, float))
+            or not knob.is_legal(value)
             or (float not in kinds and value != int(value))
         ):
-            raise ValueError(f"{name} has {axis.field} {harmless(str(value))}; legal is {knob.legal()}")
+            raise ValueError(f"{name} has {axis.field} {sanitize(str(value))}; legal is {knob.legal_values()}")
     if len(set(axis.values)) < len(axis.values):
         raise ValueError(f"{name} has a value of {axis.field} twice; legal are different values")
 
@@ -176,5 +176,5 @@ def _value(field: str, value: float) -> float | int:
 
 
 def _whole(name: str, value: object, low: int, high: int) -> None:
-    if not (isinstance(value, int) and whole(value) and low <= value <= high):
-        raise ValueError(f"{name} is {harmless(str(value))}; legal is {low} to {high}")
+    if not (isinstance(value, int) and is_integer(value) and low <= value <= high):
+        raise ValueError(f"{name} is {sanitize(str(value))}; legal is {low} to {high}")

@@ -30,11 +30,11 @@ def run_value(specification: str, at: int) -> dict[str, Any]:
     import torch
 
     from models.maps.coordinates import STEPS, CoordinateCheck
-    from models.training.coordinates import sizes
+    from models.training.coordinates import site_rms
 
     torch.set_num_threads(1)
     began, check = time.perf_counter(), CoordinateCheck.from_json(specification)
-    size = [sizes(check.config(check.values[at], seed), STEPS) for seed in range(check.seeds)]
+    size = [site_rms(check.config(check.values[at], seed), STEPS) for seed in range(check.seeds)]
     if check.field == "depth":
         size = [[[row[0], row[(len(row) - 2) // 2], *row[-2:]] for row in of_seed] for of_seed in size]
     return {"unit": at, "seconds": time.perf_counter() - began, "size": size}

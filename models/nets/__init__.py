@@ -4,9 +4,9 @@ from models.nets.branches import ACTIVATIONS, Alibi, OneLayer, Rotary, TwoLayers
 from models.nets.build import Net, build_model, count_parameters
 from models.nets.initialisation import INITS
 from models.nets.norms import NORMS, build_norm
-from models.nets.stacked import stacked
+from models.nets.stacked import stack_nets
 from models.nets.stacks import STACKS
-from models.nets.sublayer import Gate, IdentitySublayer, Sublayer, skip_path
+from models.nets.sublayer import Gate, IdentitySublayer, Sublayer, build_skip
 
 __all__ = [
     "ACTIVATIONS",
@@ -23,7 +23,7 @@ __all__ = [
     "TwoLayers",
     "build_model",
     "build_norm",
+    "build_skip",
     "count_parameters",
-    "skip_path",
-    "stacked",
+    "stack_nets",
 ]

@@ -51,7 +51,7 @@ class TwoLayers(nn.Module):
 class Attention(nn.Module):
     """W_O N_mid(softmax(q k^T / sqrt(K)) v) by head (1706.03762): (B, T, D) -> (B, T, D).
 
-    `turn` rotates q and k; `scale` stands in place of 1/sqrt(K); `relative` returns what is added to the scores,
+    `rotation` turns q and k; `scale` stands in place of 1/sqrt(K); `relative` returns what is added to the scores,
     (H, T, T).
     """
 
@@ -63,7 +63,7 @@ class Attention(nn.Module):
         *,
         causal: bool,
         norm_qk: Callable[[], nn.Module],
-        turn: nn.Module,
+        rotation: nn.Module,
         scale: float | None = None,
         relative: nn.Module | None = None,
     ) -> None:
@@ -71,12 +71,12 @@ class Attention(nn.Module):
         self.w_q, self.w_k, self.w_v, self.w_o = (nn.Linear(width, width) for _ in range(4))
         self.norm_q, self.norm_k = norm_qk(), norm_qk()
         self.norm_mid = norm_mid
-        self.turn, self.relative = turn, relative
+        self.rotation, self.relative = rotation, relative
         self.heads, self.causal, self.scale = heads, causal, scale
 
     def forward(self, x_BTD: Tensor) -> Tensor:
-        q_BHTK = self.turn(self.norm_q(self._split(self.w_q(x_BTD))))
-        k_BHTK = self.turn(self.norm_k(self._split(self.w_k(x_BTD))))
+        q_BHTK = self.rotation(self.norm_q(self._split(self.w_q(x_BTD))))
+        k_BHTK = self.rotation(self.norm_k(self._split(self.w_k(x_BTD))))
         v_BHTK = self._split(self.w_v(x_BTD))
         if self.relative is None:
             mixed_BHTK = F.scaled_dot_product_attention(q_BHTK, k_BHTK, v_BHTK, is_causal=self.causal, scale=self.scale)
@@ -107,8 +107,8 @@ class Rotary(nn.Module):
         return x_BHTK * self.cos_TK[:tokens] + torch.cat((-second, first), dim=-1) * self.sin_TK[:tokens]
 
 
-BUCKETS = 32  # learned numbers per head in T5's bias
-FURTHEST = 128  # distance from which on all tokens share the last bucket
+NUM_BUCKETS = 32  # learned numbers per head in T5's bias
+MAX_DISTANCE = 128  # distance from which on all tokens share the last bucket
 
 
 class Alibi(nn.Module):
@@ -122,41 +122,41 @@ class Alibi(nn.Module):
         self.register_buffer("slope_H11", slope_H[:, None, None], persistent=False)
 
     def forward(self, tokens: int, causal: bool) -> Tensor:
-        return hide_later(-self.slope_H11 * distances(tokens, self.slope_H11.device).abs(), causal)
+        return mask_later_tokens(-self.slope_H11 * relative_distances(tokens, self.slope_H11.device).abs(), causal)
 
 
 class RelativeBias(nn.Module):
     """T5's learned bias by distance (Raffel 2019): (H, T, T), -inf for later tokens if causal.
 
-    `both_ways` reserves half of the buckets for later tokens. `bias` (H * BUCKETS,) starts at 0.
+    `bidirectional` reserves half of the buckets for later tokens. `bias` (H * BUCKETS,) starts at 0.
     """
 
-    def __init__(self, heads: int, *, both_ways: bool) -> None:
+    def __init__(self, heads: int, *, bidirectional: bool) -> None:
         super().__init__()
-        self.heads, self.both_ways = heads, both_ways
-        self.bias = nn.Parameter(torch.zeros(heads * BUCKETS))
+        self.heads, self.bidirectional = heads, bidirectional
+        self.bias = nn.Parameter(torch.zeros(heads * NUM_BUCKETS))
 
     def forward(self, tokens: int, causal: bool) -> Tensor:
-        bucket_TT = buckets(distances(tokens, self.bias.device), both_ways=self.both_ways)
-        return hide_later(self.bias.unflatten(-1, (self.heads, BUCKETS))[..., bucket_TT], causal)
+        bucket_TT = bucket_indices(relative_distances(tokens, self.bias.device), bidirectional=self.bidirectional)
+        return mask_later_tokens(self.bias.unflatten(-1, (self.heads, NUM_BUCKETS))[..., bucket_TT], causal)
 
 
-def distances(tokens: int, device: torch.device) -> Tensor:
+def relative_distances(tokens: int, device: torch.device) -> Tensor:
     """How many places column j is before row i, i - j: (T, T), negative for later tokens."""
     place_T = torch.arange(tokens, device=device)
     return place_T[:, None] - place_T
 
 
-def buckets(distance_TT: Tensor, *, both_ways: bool) -> Tensor:
+def bucket_indices(distance_TT: Tensor, *, bidirectional: bool) -> Tensor:
     """T5's bucket of each distance: one bucket per near distance, then wider ones on a log scale up to FURTHEST."""
-    count = BUCKETS // 2 if both_ways else BUCKETS
-    far_TT, near = distance_TT.abs() if both_ways else distance_TT.clamp(min=0), count // 2
-    share_TT = torch.log(far_TT.clamp(min=1) / near) / math.log(FURTHEST / near)
+    count = NUM_BUCKETS // 2 if bidirectional else NUM_BUCKETS
+    far_TT, near = distance_TT.abs() if bidirectional else distance_TT.clamp(min=0), count // 2
+    share_TT = torch.log(far_TT.clamp(min=1) / near) / math.log(MAX_DISTANCE / near)
     wide_TT = (near + (share_TT * (count - near)).long()).clamp(max=count - 1)
-    return torch.where(far_TT < near, far_TT, wide_TT) + (count * (distance_TT < 0) if both_ways else 0)
+    return torch.where(far_TT < near, far_TT, wide_TT) + (count * (distance_TT < 0) if bidirectional else 0)
 
 
-def hide_later(added_HTT: Tensor, causal: bool) -> Tensor:
+def mask_later_tokens(added_HTT: Tensor, causal: bool) -> Tensor:
     """The same numbers, with -inf for all tokens after that of the row if causal."""
     later_TT = torch.ones(added_HTT.shape[-2:], dtype=torch.bool, device=added_HTT.device).triu(1)
     return added_HTT.masked_fill(later_TT, -math.inf) if causal else added_HTT

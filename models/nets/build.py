@@ -5,11 +5,19 @@ from functools import partial
 from torch import Tensor, nn
 
 from models.nets.branches import Alibi, Attention, OneLayer, RelativeBias, Rotary, TwoLayers
-from models.nets.embedding import embedding, positions
+from models.nets.embedding import build_embedding, build_positions
 from models.nets.initialisation import initialise
 from models.nets.norms import build_norm
 from models.nets.stacks import STACKS, Stack
-from models.nets.sublayer import Gate, IdentitySublayer, RecursiveSublayer, Sublayer, dropped, skip_path, weighted
+from models.nets.sublayer import (
+    Gate,
+    IdentitySublayer,
+    RecursiveSublayer,
+    Sublayer,
+    build_dropout,
+    build_scale,
+    build_skip,
+)
 from models.spec import TASKS, RunConfig, plan
 from models.spec.parametrization import branch_gain, head_gain, output_factor, score_scale
 from models.spec.plan import SublayerPlan, block_name
@@ -33,7 +41,7 @@ class Net(nn.Module):
         output_factor: float = 1.0,
     ) -> None:
         super().__init__()
-        self.output = weighted(output_factor)
+        self.output = build_scale(output_factor)
         self.embed, self.position, self.stream, self.final_norm, self.head = embed, position, stream, final_norm, head
 
     def forward(self, x: Tensor) -> Tensor:
@@ -53,8 +61,8 @@ def build_model(cfg: RunConfig) -> Net:
         blocks.setdefault(block_name(sublayer.block), {})[sublayer.kind] = build_sublayer(cfg, sublayer)
     position = cfg.position if cfg.net == "transformer" else "none"
     model = Net(
-        embedding(task.inputs(cfg.net), task.vocabulary, cfg.width),
-        positions(position, cfg.tokens, cfg.width),
+        build_embedding(task.inputs(cfg.net), task.vocabulary, cfg.width),
+        build_positions(position, cfg.tokens, cfg.width),
         STACKS[cfg.stack](blocks, partial(norm, cfg.norm)),
         norm(arranged.final_norm),
         nn.Linear(cfg.width, task.classes),
@@ -72,14 +80,14 @@ def build_sublayer(cfg: RunConfig, sublayer: SublayerPlan) -> nn.Module:
     norm = partial(build_norm, width=cfg.width, eps=cfg.eps, affine=cfg.affine)
     gate_channels = {"zero gate": 1, "layer scale": cfg.width}
     parts = {
-        "skip": skip_path(sublayer.skip),
-        "scale": Gate(sublayer.scale, gate_channels[sublayer.gate]) if sublayer.gate else weighted(sublayer.scale),
-        "input_scale": weighted(sublayer.input_scale),
+        "skip": build_skip(sublayer.skip),
+        "scale": Gate(sublayer.scale, gate_channels[sublayer.gate]) if sublayer.gate else build_scale(sublayer.scale),
+        "input_scale": build_scale(sublayer.input_scale),
         "norm_in": norm(sublayer.norm_in),
         "norm_out": norm(sublayer.norm_out),
         "norm_add": norm(sublayer.norm_add),
-        "drop_branch": dropped(sublayer.drop_branch),
-        "drop_stream": dropped(sublayer.drop_stream),
+        "drop_branch": build_dropout(sublayer.drop_branch),
+        "drop_stream": build_dropout(sublayer.drop_stream),
     }
     if sublayer.repeats > 1:
         return RecursiveSublayer(build_branch(cfg, sublayer), norm_again=norm(sublayer.norm_add), **parts)
@@ -97,9 +105,9 @@ def build_branch(cfg: RunConfig, sublayer: SublayerPlan) -> nn.Module:
             norm(cfg.width),
             causal=cfg.mask == "causal",
             norm_qk=partial(build_norm, "rms norm" if cfg.qk_norm else "none", head_size, cfg.eps, cfg.affine),
-            turn=Rotary(MAX_TOKENS, head_size) if cfg.position == "rotary" else nn.Identity(),
+            rotation=Rotary(MAX_TOKENS, head_size) if cfg.position == "rotary" else nn.Identity(),
             scale=score_scale(cfg),
-            relative=relative(cfg.position, cfg.heads, causal=cfg.mask == "causal"),
+            relative=build_position_bias(cfg.position, cfg.heads, causal=cfg.mask == "causal"),
         )
     if sublayer.kind == "mlp" and cfg.layers_per_branch == 1:
         return OneLayer(cfg.width, sublayer.activation, norm(cfg.width))
@@ -107,10 +115,10 @@ def build_branch(cfg: RunConfig, sublayer: SublayerPlan) -> nn.Module:
     return TwoLayers(cfg.width, hidden, sublayer.activation, norm(hidden))
 
 
-def relative(position: str, heads: int, *, causal: bool) -> nn.Module | None:
+def build_position_bias(position: str, heads: int, *, causal: bool) -> nn.Module | None:
     """The module that adds positions to attention's scores, or None."""
     if position == "relative bias":
-        return RelativeBias(heads, both_ways=not causal)
+        return RelativeBias(heads, bidirectional=not causal)
     return Alibi(heads) if position == "alibi" else None
 
 

@@ -28,7 +28,7 @@ def sinusoids(tokens: int, width: int) -> Tensor:
     return torch.stack((angle_TF.sin(), angle_TF.cos()), dim=-1).flatten(1)[:, :width]
 
 
-def positions(position: str, tokens: int, width: int) -> nn.Module:
+def build_positions(position: str, tokens: int, width: int) -> nn.Module:
     """The module that adds positions to the stream; the identity for positions that enter elsewhere."""
     if position == "sinusoidal":
         return Positions(sinusoids(tokens, width), learned=False)
@@ -37,6 +37,6 @@ def positions(position: str, tokens: int, width: int) -> nn.Module:
     return nn.Identity()
 
 
-def embedding(inputs: int, vocabulary: int, width: int) -> nn.Module:
+def build_embedding(inputs: int, vocabulary: int, width: int) -> nn.Module:
     """A table for symbols or a matrix for real inputs: batch of the task -> (B, T, D)."""
     return nn.Embedding(vocabulary, width) if vocabulary else nn.Linear(inputs, width)

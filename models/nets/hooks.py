@@ -10,7 +10,7 @@ Hook = Callable[[nn.Module, Any, Any], Any]  # module, inputs, output -> what re
 
 
 @contextmanager
-def hooked(hooks: Iterable[tuple[nn.Module, Hook]]) -> Iterator[None]:
+def forward_hooks(hooks: Iterable[tuple[nn.Module, Hook]]) -> Iterator[None]:
     """Puts forward hooks on modules within a `with` block."""
     handles = [module.register_forward_hook(hook) for module, hook in hooks]
     try:

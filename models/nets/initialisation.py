@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from models.generator import generator
 from models.spec.scales import deepnorm_gain
 
-OUTPUTS = {"w", "w2", "w_o"}
+OUTPUT_MATRICES = {"w", "w2", "w_o"}
 QUERIES_AND_KEYS = {"w_q", "w_k"}
 
 # Draws a weight of (outputs, inputs) in place; `role` is its name in the branch, M the number of sublayers.
@@ -42,12 +42,12 @@ def _orthogonal(weight: Tensor, source: torch.Generator, role: str, sublayers: i
 
 def _gpt2(weight: Tensor, source: torch.Generator, role: str, sublayers: int) -> None:
     _fan_in(weight, source, role, sublayers)
-    weight.mul_(sublayers**-0.5 if role in OUTPUTS else 1.0)
+    weight.mul_(sublayers**-0.5 if role in OUTPUT_MATRICES else 1.0)
 
 
 def _zero_last(weight: Tensor, source: torch.Generator, role: str, sublayers: int) -> None:
     _fan_in(weight, source, role, sublayers)
-    weight.mul_(0.0 if role in OUTPUTS else 1.0)
+    weight.mul_(0.0 if role in OUTPUT_MATRICES else 1.0)
 
 
 def _deepnorm(weight: Tensor, source: torch.Generator, role: str, sublayers: int) -> None:

@@ -24,7 +24,7 @@ from models.nets.norms import NORM_TYPES, TokenBatchNorm
 from models.nets.sublayer import Dropout, Gate
 
 
-def stacked(nets: Sequence[Net], tokens: int) -> Net:
+def stack_nets(nets: Sequence[Net], tokens: int) -> Net:
     """One net from K of the same configuration: (K, N, F) or (K, N) symbols -> logits (K, N, classes).
 
     `tokens` is the length T of a sample, by which attention and positions cut a seed's N tokens into samples.
@@ -137,15 +137,15 @@ class StackedBatchNorm(nn.Module):
 
 
 class StackedDropout(Dropout):
-    """Dropout with a mask for each of the K seeds that `drawn_by` begins with."""
+    """Dropout with a mask for each of the K seeds that `mask_key` begins with."""
 
     def __init__(self, dropouts: Sequence[Dropout]) -> None:
         super().__init__(dropouts[0].rate)
 
     def forward(self, x_KND: Tensor) -> Tensor:
-        if not (self.training and self.drawn_by):
+        if not (self.training and self.mask_key):
             return x_KND
-        seeds, *words = self.drawn_by
+        seeds, *words = self.mask_key
         masks = [torch.rand(x_KND.shape[1:], generator=generator(seed, *words)) >= self.rate for seed in seeds]
         return x_KND * (torch.stack(masks) / (1 - self.rate)).to(x_KND)
 
@@ -157,13 +157,18 @@ class StackedAttention(nn.Module):
         super().__init__()
         first = attentions[0]  # its parts become stacked modules in their turn
         self.w_q, self.w_k, self.w_v, self.w_o = first.w_q, first.w_k, first.w_v, first.w_o
-        self.norm_q, self.norm_k, self.norm_mid, self.turn = first.norm_q, first.norm_k, first.norm_mid, first.turn
+        self.norm_q, self.norm_k, self.norm_mid, self.rotation = (
+            first.norm_q,
+            first.norm_k,
+            first.norm_mid,
+            first.rotation,
+        )
         self.relative = first.relative
         self.heads, self.causal, self.scale, self.tokens = first.heads, first.causal, first.scale, tokens
 
     def forward(self, x_KND: Tensor) -> Tensor:
-        q = self.turn(self._split(self.norm_q, self.w_q(x_KND)))
-        k = self.turn(self._split(self.norm_k, self.w_k(x_KND)))
+        q = self.rotation(self._split(self.norm_q, self.w_q(x_KND)))
+        k = self.rotation(self._split(self.norm_k, self.w_k(x_KND)))
         v = self._split(nn.Identity(), self.w_v(x_KND))
         if self.relative is None:
             mixed = F.scaled_dot_product_attention(q, k, v, is_causal=self.causal, scale=self.scale)

@@ -15,20 +15,20 @@ from models.generator import generator
 class Tap(nn.Identity):
     """Marks a tensor that can be watched: the stream after a sublayer, or a branch before its add.
 
-    `hear` is called with it, which costs a tenth of a hook.
+    `listener` is called with it, which costs a tenth of a hook.
     """
 
     def __init__(self) -> None:
         super().__init__()
-        self.hear: Callable[[Tensor], None] | None = None
+        self.listener: Callable[[Tensor], None] | None = None
 
     def forward(self, x: Tensor) -> Tensor:
-        if self.hear is not None:
-            self.hear(x)
+        if self.listener is not None:
+            self.listener(x)
         return x
 
 
-class Weighted(nn.Module):
+class ConstantScale(nn.Module):
     """weight * x with a fixed weight."""
 
     def __init__(self, weight: float) -> None:
@@ -64,37 +64,37 @@ class Gate(nn.Module):
 class Dropout(nn.Module):
     """Drops numbers at a rate and divides the rest by 1 - rate (Srivastava 2014), or passes x unchanged.
 
-    It drops in train mode, once `drawn_by` has the seed and the words of the mask's generator.
+    It drops in train mode, once `mask_key` has the seed and the words of the mask's generator.
     """
 
     def __init__(self, rate: float) -> None:
         super().__init__()
         self.rate = rate
-        self.drawn_by: tuple[Any, ...] = ()
+        self.mask_key: tuple[Any, ...] = ()
 
     def forward(self, x: Tensor) -> Tensor:
-        if not (self.training and self.drawn_by):
+        if not (self.training and self.mask_key):
             return x
-        kept = torch.rand(x.shape, generator=generator(*self.drawn_by)) >= self.rate
+        kept = torch.rand(x.shape, generator=generator(*self.mask_key)) >= self.rate
         return x * (kept / (1 - self.rate)).to(x)
 
     def extra_repr(self) -> str:
         return f"{self.rate:g}"
 
 
-def dropped(rate: float) -> nn.Module:
+def build_dropout(rate: float) -> nn.Module:
     """The cheapest module that drops numbers at that rate."""
     return Dropout(rate) if rate else nn.Identity()
 
 
-def weighted(weight: float) -> nn.Module:
+def build_scale(weight: float) -> nn.Module:
     """The cheapest module that multiplies by a fixed number."""
-    return nn.Identity() if weight == 1 else Weighted(weight)
+    return nn.Identity() if weight == 1 else ConstantScale(weight)
 
 
-def skip_path(weight: float) -> nn.Module:
+def build_skip(weight: float) -> nn.Module:
     """The skip of that weight; no skip at all for weight 0."""
-    return NoSkip() if weight == 0 else weighted(weight)
+    return NoSkip() if weight == 0 else build_scale(weight)
 
 
 class Sublayer(nn.Module):

@@ -22,7 +22,7 @@ class CrossAttention(Attention):
     """W_O softmax(q k^T / sqrt(K)) v, with queries from (B, T, D), keys and values from a memory (B, S, D)."""
 
     def __init__(self, width: int, heads: int) -> None:
-        super().__init__(width, heads, nn.Identity(), causal=False, norm_qk=nn.Identity, turn=nn.Identity())
+        super().__init__(width, heads, nn.Identity(), causal=False, norm_qk=nn.Identity, rotation=nn.Identity())
 
     def forward(self, x_BTD: Tensor, memory_BSD: Tensor | None = None) -> Tensor:
         read_BSD = x_BTD if memory_BSD is None else memory_BSD
@@ -40,7 +40,7 @@ class CrossAttention(Attention):
         return (q_BHTK @ k_BHSK.transpose(-1, -2) / q_BHTK.shape[-1] ** 0.5).softmax(-1)
 
 
-class Cross(nn.Module):
+class CrossSublayer(nn.Module):
     """x + function(norm_in(x), memory): cross-attention in pre-norm. Keeps its last inputs."""
 
     def __init__(self, function: CrossAttention, norm_in: nn.Module) -> None:
@@ -74,7 +74,7 @@ class Translator(nn.Module):
         self.norm_memory = build_norm(cfg.norm, cfg.width, cfg.eps, cfg.affine)
         self.decoder = nn.ModuleList(_block(cfg, plan(cfg), block) for block in range(1, cfg.depth + 1))
         self.cross = nn.ModuleList(
-            Cross(CrossAttention(cfg.width, cfg.heads), build_norm(cfg.norm, cfg.width, cfg.eps, cfg.affine))
+            CrossSublayer(CrossAttention(cfg.width, cfg.heads), build_norm(cfg.norm, cfg.width, cfg.eps, cfg.affine))
             for _ in range(cfg.depth)
         )
         self.final_norm = build_norm(cfg.norm, cfg.width, cfg.eps, cfg.affine)
@@ -101,7 +101,7 @@ class Translator(nn.Module):
         return torch.stack([cross.weights() for cross in self.cross])  # type: ignore[operator]
 
 
-def shifted(answer_BT: Tensor, start: int) -> Tensor:
+def shift_right(answer_BT: Tensor, start: int) -> Tensor:
     """The symbols written before each place: the start symbol, then the answer without its last symbol."""
     return F.pad(answer_BT[:, :-1], (1, 0), value=start)
 
@@ -109,6 +109,6 @@ def shifted(answer_BT: Tensor, start: int) -> Tensor:
 def _block(cfg: RunConfig, arranged: StackPlan, block: int) -> nn.Sequential:
     """Attention, then a feed-forward net, by name."""
     sublayers = nn.Sequential()
-    for sublayer in arranged.of_block(block):
+    for sublayer in arranged.block_sublayers(block):
         sublayers.add_module(sublayer.kind, build_sublayer(cfg, sublayer))
     return sublayers

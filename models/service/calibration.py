@@ -6,7 +6,7 @@ from statistics import median
 import numpy as np
 
 from models.spec import RunConfig
-from models.spec.budget import Machine, step_parts
+from models.spec.budget import Machine, reference_step_cost
 from models.training import Run
 
 # A step of the deep net is mostly fixed costs, a step of the wide one mostly multiply-adds.

@@ -22,7 +22,7 @@ from models.service.runs import close_folder, open_folder
 from models.service.wire import Message
 from models.service.worker_process import WorkerProcess
 from models.spec import RunConfig
-from models.spec.budget import Machine, calibrated
+from models.spec.budget import Machine, set_machine
 
 __all__ = [
     "Answer",

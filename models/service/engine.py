@@ -22,10 +22,10 @@ from models.service.questions import QUESTIONS
 from models.service.sharing import Client, Turns, admission_order, clients_of_runs
 from models.service.wire import Message
 from models.spec import RunConfig
-from models.spec.budget import Machine, held_bytes, over_budget
+from models.spec.budget import Machine, budget_refusal, resident_bytes
 from models.spec.limits import LIMITS
 from models.training import Replays, Run, SeedRuns, Work, available_devices
-from models.training.logged import append_to_log, begin_log, opening, seeds_of
+from models.training.log_writer import append_to_log, begin_log, log_opening, seed_runs
 
 SLICE_SECONDS = 0.05
 MAX_RUNS, MAX_IDLE_RUNS = 256, 64  # runs in memory, and runs beyond which those without a request are dropped
@@ -169,7 +169,7 @@ class Engine:
         self._announce_question("")
         try:
             if slot.run is None:
-                slot.run = Run(slot.cfg) if slot.seeds == 1 else seeds_of(slot.cfg, slot.seeds)
+                slot.run = Run(slot.cfg) if slot.seeds == 1 else seed_runs(slot.cfg, slot.seeds)
                 begin_log(slot.run, slot.log)
                 event("run_begun", run=key, device=slot.run.device)
             ready_at = time.monotonic()
@@ -219,7 +219,7 @@ class Engine:
         key = log_key(cfg, seeds)
         log = self.slots[key].log if key in self.slots else RunLog(folder_of(self.runs, key))
         if not log.read().length or not log.exists():
-            head, rows, events = opening(cfg, seeds)
+            head, rows, events = log_opening(cfg, seeds)
             log.begin(head)
             log.append(rows[log.length :], events)
         self._report_progress(key, log, log.length)

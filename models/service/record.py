@@ -14,7 +14,7 @@ from models.service.messages import packed
 from models.service.recorded import FOLDER, RECORDED_CONFIGS, log_folder
 from models.service.wire import line_of
 from models.training import Run
-from models.training.logged import opening
+from models.training.log_writer import log_opening
 
 
 def main() -> None:

@@ -64,7 +64,7 @@ class RequestedLog(RunLog):
         with self._lock:
             length_before = self.length
             for piece in message.get("unwritten", ()):
-                self.hold(head=unpacked(LogHead, message["head"]), **piece)
+                self.append_in_memory(head=unpacked(LogHead, message["head"]), **piece)
             self.read()
             self._behind = message["length"] < self.length and not self.done
             if self.length > length_before and message["seconds"]:

@@ -18,7 +18,7 @@ from models.service import wire
 from models.service.runs import FOLDER_VARIABLE, is_temporary
 from models.service.sharing import QuestionQueue
 from models.service.wire import Message
-from models.spec.budget import calibrated
+from models.spec.budget import set_machine
 from models.spec.limits import LIMITS
 
 if TYPE_CHECKING:

@@ -5,13 +5,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from models.spec.fields import Fields
-from models.spec.knob import VOCABULARY, Described, describe
-from models.spec.overrides import mix_ln
+from models.spec.knob import VOCABULARY, Choice, describe
+from models.spec.overrides import mix_ln_overrides
 from models.spec.vocabulary import NET_DEFAULTS
 
 
 @dataclass(frozen=True)
-class Arrangement(Described):
+class Arrangement(Choice):
     """A paper's arrangement: its source, and the fields it sets."""
 
     source: str
@@ -96,7 +96,7 @@ def arranged_fields(arrangement: str, overrides: Mapping[str, object]) -> dict[s
 def architecture_fields(arrangement: str, depth: int) -> dict[str, Any]:
     """The fields that a named arrangement sets in a net of `depth` blocks, without those of training."""
     chosen = ARRANGEMENTS[arrangement]
-    return PLAIN_FIELDS | dict(chosen.fields) | ({"overrides": mix_ln(depth)} if chosen.mixed else {})
+    return PLAIN_FIELDS | dict(chosen.fields) | ({"overrides": mix_ln_overrides(depth)} if chosen.mixed else {})
 
 
 def arrangement_of(cfg: Fields) -> str | None:

@@ -12,12 +12,12 @@ from dataclasses import dataclass, replace
 from models.spec.config import RunConfig
 from models.spec.fields import knobs
 from models.spec.limits import LIMITS
-from models.spec.plan import SUBLAYER_KINDS, SublayerPlan, one_layer, sublayers_by_cost
+from models.spec.plan import SUBLAYER_KINDS, SublayerPlan, is_one_layer, sublayers_by_cost
 
-STEP_LIMIT = LIMITS.step_seconds  # one training step, and with it the signal at initialisation
-RUN_LIMIT = LIMITS.run_seconds  # a whole run
-STEPS_LIMIT = LIMITS.steps
-MEMORY_LIMIT = LIMITS.memory * 1e6  # bytes
+MAX_STEP_SECONDS = LIMITS.step_seconds  # one training step, and with it the signal at initialisation
+MAX_RUN_SECONDS = LIMITS.run_seconds  # a whole run
+MAX_STEPS = LIMITS.steps
+MAX_MEMORY_BYTES = LIMITS.memory * 1e6  # bytes
 MAX_CUTS = 40
 
 PER_FURTHER_SEED = 0.4  # of a step, for each seed after the first
@@ -52,7 +52,7 @@ class Machine:
 _machine = Machine()
 
 
-def calibrated(machine: Machine) -> None:
+def set_machine(machine: Machine) -> None:
     """Makes estimates be for this machine from now on."""
     global _machine  # noqa: PLW0603 - a process runs on one machine
     _machine = machine
@@ -65,11 +65,11 @@ def this_machine() -> Machine:
 
 def step_seconds(cfg: RunConfig) -> float:
     """The seconds of one probed training step on this machine."""
-    fixed, growing = step_parts(cfg)
+    fixed, growing = reference_step_cost(cfg)
     return _machine.fixed * fixed + _machine.growing * growing
 
 
-def step_parts(cfg: RunConfig) -> tuple[float, float]:
+def reference_step_cost(cfg: RunConfig) -> tuple[float, float]:
     """The seconds of one probed step on the reference machine: its fixed cost, and what grows with size."""
     fixed, growing = PER_STEP, 0.0
     for sublayer, count in sublayers_by_cost(cfg):
@@ -88,7 +88,7 @@ def step_parts(cfg: RunConfig) -> tuple[float, float]:
 
 def _fixed(cfg: RunConfig, sublayer: SublayerPlan) -> float:
     attention = sublayer.kind == "attn"
-    kind = "attn" if attention else "one layer" if one_layer(cfg, sublayer.kind) else "two layers"
+    kind = "attn" if attention else "one layer" if is_one_layer(cfg, sublayer.kind) else "two layers"
     norms = sum(norm != "none" for norm in sublayer.norms) + (sublayer.repeats - 1) + 2 * (attention and cfg.qk_norm)
     positions = PER_POSITION.get(cfg.position, 0.0) * attention
     costly = sum(norm not in ONE_KERNEL for norm in sublayer.norms)
@@ -135,27 +135,27 @@ def memory_bytes(cfg: RunConfig) -> float:
     masks = (cfg.branch_dropout > 0) + (cfg.stream_dropout > 0)  # each with what it leaves
     per_block = sum(6 + 2 * _hidden(cfg, kind) + 2 * masks for kind in SUBLAYER_KINDS[cfg.net])
     activations = cfg.batch * cfg.tokens * cfg.width * cfg.depth * per_block
-    return 4.0 * activations + held_bytes(cfg)
+    return 4.0 * activations + resident_bytes(cfg)
 
 
-def held_bytes(cfg: RunConfig) -> float:
+def resident_bytes(cfg: RunConfig) -> float:
     """The bytes that a run keeps between steps: weights, gradients, optimiser state and rows."""
     weights = cfg.depth * sum(_weights(cfg, kind) for kind in SUBLAYER_KINDS[cfg.net])
     rows = cfg.steps * (3 * cfg.sublayers + cfg.depth + 6)
     return 4.0 * (4 * weights + rows)
 
 
-def over_budget(cfg: RunConfig, seeds: int = 1) -> str | None:
+def budget_refusal(cfg: RunConfig, seeds: int = 1) -> str | None:
     """Why a configuration is refused, with the numbers and the nearest legal value; None if it fits."""
     reason = _excess(cfg, seeds)
     if not reason:
         return None
-    if seeds > 1 and over_budget(cfg) is None:
+    if seeds > 1 and budget_refusal(cfg) is None:
         return (
             f"This is over budget: with {seeds} seeds {reason} (on one processor thread). Fewer seeds or a smaller net "
             "fit."
         )
-    field, value = affordable(cfg)
+    field, value = affordable_change(cfg)
     advice = "Nearest that fits" if _fits(cfg, field, value) else "No single change is enough; begin with"
     return f"This is over budget: {reason} (on one processor thread). {advice}: {knobs()[field][1].label} {value}."
 
@@ -163,46 +163,46 @@ def over_budget(cfg: RunConfig, seeds: int = 1) -> str | None:
 def _excess(cfg: RunConfig, seeds: int = 1) -> str:
     """What is too much of a configuration; empty if it fits. Seeds are trained together, at less than their sum."""
     step, memory = step_seconds(cfg) * (1 + (seeds - 1) * PER_FURTHER_SEED), memory_bytes(cfg) * seeds
-    if step > STEP_LIMIT:
-        return f"one step would take about {step:.2g} s, and {STEP_LIMIT:g} s is the limit"
-    if memory > MEMORY_LIMIT:
-        return f"it would need about {memory / 1e9:.2g} GB, and {MEMORY_LIMIT / 1e9:g} GB is the limit"
-    if cfg.steps > STEPS_LIMIT:
-        return f"a run of {cfg.steps} steps is longer than this server trains, and {STEPS_LIMIT} steps is the limit"
-    if step * cfg.steps > RUN_LIMIT:
-        run = duration(step * cfg.steps)
-        return f"{cfg.steps} steps would take about {run}, and {duration(RUN_LIMIT)} is the limit"
+    if step > MAX_STEP_SECONDS:
+        return f"one step would take about {step:.2g} s, and {MAX_STEP_SECONDS:g} s is the limit"
+    if memory > MAX_MEMORY_BYTES:
+        return f"it would need about {memory / 1e9:.2g} GB, and {MAX_MEMORY_BYTES / 1e9:g} GB is the limit"
+    if cfg.steps > MAX_STEPS:
+        return f"a run of {cfg.steps} steps is longer than this server trains, and {MAX_STEPS} steps is the limit"
+    if step * cfg.steps > MAX_RUN_SECONDS:
+        run = format_duration(step * cfg.steps)
+        return f"{cfg.steps} steps would take about {run}, and {format_duration(MAX_RUN_SECONDS)} is the limit"
     return ""
 
 
-def duration(seconds: float) -> str:
+def format_duration(seconds: float) -> str:
     """A time in words: seconds, minutes or hours."""
     if seconds >= 3600:
         return f"{seconds / 3600:.1f} h"
     return f"{seconds / 60:.0f} min" if seconds >= 90 else f"{seconds:.2g} s"
 
 
-def affordable(cfg: RunConfig) -> tuple[str, int]:
+def affordable_change(cfg: RunConfig) -> tuple[str, int]:
     """A field and the largest value with which the configuration fits; the least painful field comes first.
 
     Where no single field is enough, a quarter of the batch: repeated, this leads to a configuration that fits.
     """
     largest = {field: _largest(cfg, field) for field in ("steps", "batch", "width", "depth")}
-    if cfg.steps > STEPS_LIMIT:
-        return "steps", largest["steps"] or STEPS_LIMIT  # no other field can help
+    if cfg.steps > MAX_STEPS:
+        return "steps", largest["steps"] or MAX_STEPS  # no other field can help
     for field, value in largest.items():
         if value and (field in ("width", "depth") or 4 * value >= getattr(cfg, field)):
             return field, value
     return "batch", largest["batch"] or max(1, cfg.batch // 4)
 
 
-def fitted(cfg: RunConfig) -> RunConfig:
+def fit_to_budget(cfg: RunConfig) -> RunConfig:
     """The configuration made smaller until it fits, or as far as it can be."""
     for _ in range(MAX_CUTS):
-        if over_budget(cfg) is None:
+        if budget_refusal(cfg) is None:
             break
         try:
-            cfg = replace(cfg, **dict([affordable(cfg)]))  # type: ignore[arg-type]
+            cfg = replace(cfg, **dict([affordable_change(cfg)]))  # type: ignore[arg-type]
         except ValueError:
             break
     return cfg
@@ -233,4 +233,4 @@ def _hidden(cfg: RunConfig, kind: str) -> int:
 def _weights(cfg: RunConfig, kind: str) -> int:
     if kind == "attn":
         return 4 * cfg.width**2
-    return (1 if one_layer(cfg, kind) else 2 * cfg.expansion) * cfg.width**2
+    return (1 if is_one_layer(cfg, kind) else 2 * cfg.expansion) * cfg.width**2

@@ -1,7 +1,7 @@
 """Cautions: configurations that are legal yet misleading."""
 
 from models.spec.config import RunConfig
-from models.spec.plan import activations_of, drops, normed_over_batch, one_layer, plan
+from models.spec.plan import activations_of, has_dropout, is_one_layer, plan, uses_batch_statistics
 from models.spec.tasks import TASKS
 from models.spec.vocabulary import NORMS
 
@@ -16,16 +16,18 @@ SHIFT = (
 )
 
 
-def note(cfg: RunConfig) -> str | None:
+def caution(cfg: RunConfig) -> str | None:
     """Why a configuration misleads, in sentences for the page; None without a reason."""
     sentences = [ZERO_LAST] if cfg.init == "zero last" and _branch_normed(cfg) else []
-    sentences += [SHIFT] * (drops(cfg) and normed_over_batch(cfg))
+    sentences += [SHIFT] * (has_dropout(cfg) and uses_batch_statistics(cfg))
     return " ".join(sentences + _of_task(cfg)) or None
 
 
 def _branch_normed(cfg: RunConfig) -> bool:
     """Whether a branch that ends in a zero matrix is divided by its own size before the add."""
-    return any(NORMS[sublayer.norm_out].over for sublayer in plan(cfg).sublayers if not one_layer(cfg, sublayer.kind))
+    return any(
+        NORMS[sublayer.norm_out].over for sublayer in plan(cfg).sublayers if not is_one_layer(cfg, sublayer.kind)
+    )
 
 
 def _of_task(cfg: RunConfig) -> list[str]:
@@ -46,7 +48,7 @@ def _of_task(cfg: RunConfig) -> list[str]:
         sentences.append(
             "Without a mask a token sees the next one, which is its answer: a low loss then proves nothing."
         )
-    if normed_over_batch(cfg):
+    if uses_batch_statistics(cfg):
         sentences.append(
             "In training, batch norm averages over later tokens too: what it passes on has seen the future."
         )

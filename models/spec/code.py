@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from models.spec.config import RunConfig
 from models.spec.parametrization import BASE_DEPTH, branch_factor, score_scale
-from models.spec.plan import SublayerPlan, one_layer, plan
+from models.spec.plan import SublayerPlan, is_one_layer, plan
 from models.spec.vocabulary import NORMS
 
 # The name of a slot in the code, such as "norm_in" -> "self.norm_in".
@@ -37,21 +37,21 @@ def block_code(cfg: RunConfig, block: int | None = None) -> str:
 def block_parts(cfg: RunConfig, block: int | None = None) -> str:
     """The modules that `block_code` names, one definition per line."""
     rows: dict[str, tuple[str, str]] = {}
-    for name, (path, code) in named_parts(cfg, block).items():
+    for name, (path, code) in parts_by_name(cfg, block).items():
         row = path.partition(".")[0] if code.startswith("nn.Linear") else name
         names, codes = rows.get(row, ("", ""))
         rows[row] = (f"{names}, {name}", f"{codes}, {code}") if names else (name, code)
     return "\n".join(f"{names} = {codes}" for names, codes in rows.values())
 
 
-def named_parts(cfg: RunConfig, block: int | None = None) -> dict[str, tuple[str, str]]:
+def parts_by_name(cfg: RunConfig, block: int | None = None) -> dict[str, tuple[str, str]]:
     """Every name in `block_code`, with its path in the block ("mlp.function.w1") and the code that makes it."""
     parts: dict[str, tuple[str, str]] = {}
     for at, sublayer in enumerate(_sublayers(cfg, block), 1):
         if sublayer.identity:
             continue
         number = str(at) if cfg.net == "transformer" else ""
-        for slot in filled(sublayer):
+        for slot in filled_slots(sublayer):
             norm, width = getattr(sublayer, slot if slot != "norm_again" else "norm_add"), cfg.width
             if slot == "norm_mid" and _has_hidden(cfg, sublayer):
                 width *= cfg.expansion
@@ -79,29 +79,29 @@ def named_parts(cfg: RunConfig, block: int | None = None) -> dict[str, tuple[str
 
 def branch_code(cfg: RunConfig, sublayer: SublayerPlan, name: Name, function: Callable[[str], str]) -> str:
     """The code of a branch, scale * N_out(F(c_in * N_in(x))); `function` writes F around its input."""
-    inner = wrapped(sublayer.norm_in, name("norm_in"), "x")
+    inner = norm_call(sublayer.norm_in, name("norm_in"), "x")
     if cfg.input_scale != "one" and (sublayer.norm_in, sublayer.input_scale) != ("none", 1.0):
         inner = f"{name('l')}**-0.5 * {inner}"
-    branch = wrapped(sublayer.norm_out, name("norm_out"), function(inner))
+    branch = norm_call(sublayer.norm_out, name("norm_out"), function(inner))
     branch = f"{name('gate')} * {branch}" if sublayer.gate else branch_factor_code(cfg) + branch
     return f"{name('drop_branch')}({branch})" if sublayer.drop_branch else branch
 
 
 def sum_code(cfg: RunConfig, sublayer: SublayerPlan, name: Name, branch: str, slot: str = "norm_add") -> str:
     """The code of the new stream, N_add(skip * x + branch); `slot` is norm_again the second time."""
-    total = wrapped(
+    total = norm_call(
         sublayer.norm_add, name(slot), f"{_factor(cfg.skip_scale)}x + {branch}" if sublayer.skip else branch
     )
     last = sublayer.repeats == 1 or slot == "norm_again"
     return f"{name('drop_stream')}({total})" if last and sublayer.drop_stream else total
 
 
-def wrapped(norm: str, name: str, inner: str) -> str:
+def norm_call(norm: str, name: str, inner: str) -> str:
     """The call of a norm around its input; the input itself for an empty slot."""
     return inner if norm == "none" else f"{name}({inner})"
 
 
-def filled(sublayer: SublayerPlan) -> list[str]:
+def filled_slots(sublayer: SublayerPlan) -> list[str]:
     """The slots of a sublayer that hold a norm."""
     again = ["norm_again"] if sublayer.repeats > 1 and sublayer.norm_add != "none" else []
     return [slot for slot in SLOTS if getattr(sublayer, slot) != "none"] + again
@@ -119,12 +119,12 @@ MATRIX_PATHS = {"W": "w", "W1": "w1", "W2": "w2", "Wq": "w_q", "Wk": "w_k", "Wv"
 
 
 def _sublayers(cfg: RunConfig, block: int | None) -> list[SublayerPlan]:
-    return list(plan(cfg).of_block(block or cfg.depth))
+    return list(plan(cfg).block_sublayers(block or cfg.depth))
 
 
 def _has_hidden(cfg: RunConfig, sublayer: SublayerPlan) -> bool:
     """Whether the branch has hidden features, whose number may differ from the width."""
-    return sublayer.kind != "attn" and not one_layer(cfg, sublayer.kind)
+    return sublayer.kind != "attn" and not is_one_layer(cfg, sublayer.kind)
 
 
 def _matrices(cfg: RunConfig, sublayer: SublayerPlan) -> dict[str, tuple[int, int]]:
@@ -137,7 +137,7 @@ def _matrices(cfg: RunConfig, sublayer: SublayerPlan) -> dict[str, tuple[int, in
 
 def _slot_name(sublayer: SublayerPlan, number: str) -> Name:
     """The naming of a sublayer's norms: `norm` if there is only one, else the names of their slots."""
-    several = len(filled(sublayer)) > 1
+    several = len(filled_slots(sublayer)) > 1
 
     def name(slot: str) -> str:
         if slot == "l":
@@ -166,7 +166,7 @@ def _function(cfg: RunConfig, sublayer: SublayerPlan, name: Name, inner: str) ->
     if sublayer.kind == "attn":
         return f"attention({inner})"
     first = "W1" if _has_hidden(cfg, sublayer) else "W"
-    hidden = wrapped(sublayer.norm_mid, name("norm_mid"), f"{first}({inner})")
+    hidden = norm_call(sublayer.norm_mid, name("norm_mid"), f"{first}({inner})")
     if sublayer.activation != "identity":
         hidden = f"{sublayer.activation.replace(' ', '_')}({hidden})"
     return hidden if first == "W" else f"W2({hidden})"
@@ -188,7 +188,7 @@ def _attention_lines(cfg: RunConfig, sublayer: SublayerPlan) -> list[str]:
         f"    q, k, v = (W(z).unflatten(-1, ({cfg.heads}, -1)).transpose(1, 2) for W in (Wq, Wk, Wv))",
         *turned,
         f"    heads = scaled_dot_product_attention(q, k, v{causal})",
-        f"    return Wo({wrapped(sublayer.norm_mid, name('norm_mid'), 'heads.transpose(1, 2).flatten(2)')})",
+        f"    return Wo({norm_call(sublayer.norm_mid, name('norm_mid'), 'heads.transpose(1, 2).flatten(2)')})",
     ]
 
 

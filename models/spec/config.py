@@ -6,8 +6,8 @@ from typing import Any
 
 from models.spec import query
 from models.spec.arrangements import arranged_fields
-from models.spec.fields import Fields, checked, knobs
-from models.spec.overrides import checked_overrides
+from models.spec.fields import Fields, knobs, legal_value
+from models.spec.overrides import legal_overrides
 from models.spec.rules import RULES
 
 
@@ -18,11 +18,11 @@ class RunConfig(Fields):
     def __post_init__(self) -> None:
         for name, (kind, knob) in knobs().items():
             if name == "overrides":
-                object.__setattr__(self, name, checked_overrides(self.overrides, self.depth))
+                object.__setattr__(self, name, legal_overrides(self.overrides, self.depth))
             else:
-                object.__setattr__(self, name, checked(name, getattr(self, name), kind, knob))
+                object.__setattr__(self, name, legal_value(name, getattr(self, name), kind, knob))
         for rule in RULES:
-            if rule.broken(self):
+            if rule.is_broken(self):
                 raise ValueError(rule.sentence(self))
 
     @classmethod

@@ -3,32 +3,32 @@
 from models.spec.config import RunConfig
 from models.spec.knob import Entry
 from models.spec.parametrization import BASE_DEPTH, BASE_WIDTH, branch_factor, output_factor, score_scale
-from models.spec.plan import SublayerPlan, drops, one_layer, plan
+from models.spec.plan import SublayerPlan, has_dropout, is_one_layer, plan
 from models.spec.scales import BRANCH_SCALES, SKIP_SCALES
 from models.spec.vocabulary import NORMS
 
 
 def equation(cfg: RunConfig, block: int | None = None) -> str:
     """LaTeX of a block (by default the last): a sublayer, its branches spelled out, and the stack's own rule."""
-    left = plan(cfg).left_of_block(block or cfg.depth)
+    left = plan(cfg).active_sublayers(block or cfg.depth)
     lines = [rf"x \leftarrow {sublayer_equation(cfg, left[-1])}"]
     lines += [line for sublayer in left if not sublayer.identity for line in _branch_lines(cfg, sublayer)]
-    if drops(cfg):
+    if has_dropout(cfg):
         lines += [r"\operatorname{D}_p(z) = m \odot z/(1-p)", r"m_i = 0\text{ with probability }p\text{, else }1"]
     end = "x_M"
     if cfg.stack == "residual":
         lines += [rf"y \leftarrow y + {branch_equation(cfg, left[-1])},\qquad y_0 = x_0"]
-        end = f"x_M + {normed(cfg.norm, 'y_M')}"
+        end = f"x_M + {norm_latex(cfg.norm, 'y_M')}"
     if cfg.stack == "dlcl":
         lines += [
-            rf"x_{{l+1}} = \textstyle\sum_{{k=0}}^{{l}} W_{{l+1,k}}\,{normed(cfg.norm, 'y_k')}",
+            rf"x_{{l+1}} = \textstyle\sum_{{k=0}}^{{l}} W_{{l+1,k}}\,{norm_latex(cfg.norm, 'y_k')}",
             r"y_0\text{: embedding},\quad y_k\text{: output of block }k",
         ]
         end = "x_{L+1}"
     final = plan(cfg).final_norm
     factor = rf"\tfrac{{{BASE_WIDTH}}}{{{cfg.width}}}\," if output_factor(cfg) != 1 else ""
     if factor or (final, cfg.stack) != ("none", "single"):
-        read = normed(final, end) if final != "none" else f"({end})" if "+" in end else end
+        read = norm_latex(final, end) if final != "none" else f"({end})" if "+" in end else end
         lines += [rf"\text{{logits}} = {factor}W\,{read}"]
     return r"\begin{aligned}" + r"\\ ".join("&" + line for line in lines) + r"\end{aligned}"
 
@@ -38,9 +38,9 @@ def sublayer_equation(cfg: RunConfig, sublayer: SublayerPlan) -> str:
     if sublayer.identity:
         return "x"
     skip = f"{_weight(cfg.skip_scale, SKIP_SCALES)}x + " if sublayer.skip else ""
-    total = normed(sublayer.norm_add, skip + branch_equation(cfg, sublayer))
+    total = norm_latex(sublayer.norm_add, skip + branch_equation(cfg, sublayer))
     if sublayer.repeats > 1:
-        total = normed(sublayer.norm_add, skip + total)
+        total = norm_latex(sublayer.norm_add, skip + total)
     return _dropped(sublayer.drop_stream, total)
 
 
@@ -48,15 +48,15 @@ def branch_equation(cfg: RunConfig, sublayer: SublayerPlan) -> str:
     """LaTeX of what a sublayer adds to the stream; 0 where it was taken out."""
     if sublayer.identity:
         return "0"
-    inner = normed(sublayer.norm_in, "x")
+    inner = norm_latex(sublayer.norm_in, "x")
     if cfg.input_scale != "one":
         inner = rf"{inner}/\sqrt{{l}}"
     by_depth = rf"\tfrac{{{BASE_DEPTH}}}{{{cfg.depth}}}\," if branch_factor(cfg) != 1 else ""
-    branch = by_depth + _weight(cfg.branch_scale, BRANCH_SCALES) + normed(sublayer.norm_out, f"F({inner})")
+    branch = by_depth + _weight(cfg.branch_scale, BRANCH_SCALES) + norm_latex(sublayer.norm_out, f"F({inner})")
     return _dropped(sublayer.drop_branch, branch)
 
 
-def normed(norm: str, inner: str) -> str:
+def norm_latex(norm: str, inner: str) -> str:
     """LaTeX of a slot: the norm's symbol around its input; the input itself for an empty slot."""
     return inner if norm == "none" else rf"{NORMS[norm].symbol}({inner})"
 
@@ -74,9 +74,9 @@ def _weight(scale: float | str, rules: dict[str, Entry]) -> str:
 def _branch_lines(cfg: RunConfig, sublayer: SublayerPlan) -> list[str]:
     name = sublayer.activation.replace(" ", r"\ ")
     activation = "" if sublayer.activation == "identity" else rf"\operatorname{{{name}}}"
-    hidden = rf"{activation}({normed(sublayer.norm_mid, 'W_1 z')})"
-    if one_layer(cfg, sublayer.kind):
-        return [rf"F(z) = {activation}({normed(sublayer.norm_mid, 'W z')})"]
+    hidden = rf"{activation}({norm_latex(sublayer.norm_mid, 'W_1 z')})"
+    if is_one_layer(cfg, sublayer.kind):
+        return [rf"F(z) = {activation}({norm_latex(sublayer.norm_mid, 'W z')})"]
     feed_forward = rf"W_2\,{hidden}"
     if sublayer.kind != "attn":
         name = "F" if sublayer.kind == "mlp" else r"F_\text{ffn}"
@@ -88,4 +88,4 @@ def _branch_lines(cfg: RunConfig, sublayer: SublayerPlan) -> list[str]:
     masked = [r"m_{ij} = -\infty\ \text{for}\ j > i\text{, else}\ 0"] if cfg.mask == "causal" else []
     scale = r"/\sqrt{d_k}" if score_scale(cfg) is None else rf"\sqrt{{{BASE_WIDTH / cfg.heads:.3g}}}/d_k"
     heads = rf"\operatorname{{softmax}}({query}\,{key}^\top{scale}{added}{'+m_{ij}' if masked else ''})\,v"
-    return [rf"F_\text{{attn}}(z) = W_O\,{normed(sublayer.norm_mid, heads)}", *masked]
+    return [rf"F_\text{{attn}}(z) = W_O\,{norm_latex(sublayer.norm_mid, heads)}", *masked]

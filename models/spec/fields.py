@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Annotated
 
-from models.spec.knob import Knob, Knobs, knobs_of, whole
+from models.spec.knob import Knob, Knobs, is_integer, knobs_of
 from models.spec.overrides import Override
 from models.spec.placement import PLACEMENTS
 from models.spec.scales import BRANCH_SCALES, INPUT_SCALES, SKIP_SCALES
@@ -23,7 +23,7 @@ from models.spec.vocabulary import (
     STACKS,
 )
 
-WIDTHS = (*range(1, 8), *range(8, 513, 8))  # on the slider
+SLIDER_WIDTHS = (*range(1, 8), *range(8, 513, 8))  # on the slider
 MLP, TRANSFORMER = ("mlp",), ("transformer",)
 BY_DEPTH = "muP + 1/depth"  # the parametrization whose branches are divided by the depth
 
@@ -41,7 +41,7 @@ class Fields:
         int,
         Knob("Depth", 1, 128, group="network", control="slider"),
     ] = 32
-    width: Annotated[int, Knob("Width", 1, 512, 8, group="network", control="steps", stops=WIDTHS)] = 64
+    width: Annotated[int, Knob("Width", 1, 512, 8, group="network", control="steps", stops=SLIDER_WIDTHS)] = 64
     heads: Annotated[int, Knob("Heads", 1, 16, nets=TRANSFORMER, control="slider")] = 4
     expansion: Annotated[
         int,
@@ -120,16 +120,16 @@ def knobs() -> Knobs:
     return knobs_of(Fields)
 
 
-def checked(name: str, value: object, kinds: tuple[type, ...], knob: Knob) -> object:
+def legal_value(name: str, value: object, kinds: tuple[type, ...], knob: Knob) -> object:
     """The value in its field's own type; ValueError if it is not legal."""
     if kinds == (bool,):
         if isinstance(value, bool):
             return value
         raise ValueError(f"{name} is {value!r}; legal is True or False")
-    if float in kinds and (whole(value) or isinstance(value, float)) and knob.holds(value):
+    if float in kinds and (is_integer(value) or isinstance(value, float)) and knob.is_legal(value):
         return float(value)  # type: ignore[arg-type]
-    if int in kinds and whole(value) and knob.holds(value):
+    if int in kinds and is_integer(value) and knob.is_legal(value):
         return value
-    if str in kinds and isinstance(value, str) and knob.holds(value):
+    if str in kinds and isinstance(value, str) and knob.is_legal(value):
         return value
-    raise ValueError(f"{name} is {value!r}; legal is {knob.legal()}")
+    raise ValueError(f"{name} is {value!r}; legal is {knob.legal_values()}")

@@ -13,13 +13,13 @@ VOCABULARY = Content("vocabulary.toml", tables)
 
 
 @dataclass(frozen=True)
-class Described:
+class Choice:
     """A choice; `place`: its table and its key in `content/en/vocabulary.toml`."""
 
     place: tuple[str, str] = field(default=("", ""), kw_only=True)
 
     @property
-    def reading(self) -> str:
+    def description(self) -> str:
         """What it is, as a sentence without its full stop."""
         table, key = self.place
         return VOCABULARY[table][key]
@@ -35,7 +35,7 @@ def describe(**choices: dict[str, Any]) -> None:
 
 
 @dataclass(frozen=True)
-class Entry(Described):
+class Entry(Choice):
     """One choice in a vocabulary; `formula` is LaTeX, `source` a paper (arXiv number) or a definition."""
 
     formula: str = ""
@@ -102,14 +102,15 @@ class InitEntry(Entry):
 
 @dataclass(frozen=True)
 class Knob:
-    """The legal values of a field, and how its control shows them.
+    """The legal values of a field, and the control that sets it.
 
-    Numbers have `low` and `high`, texts their longest length as `high`. Words have `choices`, by which stands, as text,
-    how each is shown where it is shown otherwise; with `many` a value is a tuple of them. Scales have numbers and named
-    `rules`. `link`: the field's name in an address, where it is another; `exact`: choices are written there letter by
-    letter. `control`: "slider", "segments" (choices side by side) or "steps" (choices on a slider) in place of the
-    usual one; `stops`: the numbers on such a slider, beside the one that is set; `width` in pixels. `word`: the term of
-    the glossary to which its help leads. `place`: form and field, by which `content/en/help.toml` has its help.
+    A number lies between `low` and `high`; a free text has at most `high` characters. A field with `choices` takes one
+    of their keys, or a tuple of them if `multiple`; a choice's value is its label where that differs from the key. A
+    scale takes a number or the name of one of `rules`. `link` is the field's key in a URL if it is not its name, and
+    `exact` writes choices there verbatim instead of as slugs. `control` overrides the default widget: "slider",
+    "segments" (buttons side by side) or "steps" (a slider over `choices` or over `stops` and the current value).
+    `width` is in pixels. `word` is the glossary term that the help links to, `place` the form and the field under
+    which `content/en/help.toml` keeps that help.
     """
 
     label: str
@@ -121,7 +122,7 @@ class Knob:
     group: str = "expert"
     log: bool = False
     nets: tuple[str, ...] = ("mlp", "transformer")
-    many: bool = False
+    multiple: bool = False
     link: str = ""
     exact: bool = False
     control: str = ""
@@ -136,7 +137,7 @@ class Knob:
         form, name = self.place
         return HELP.get(form, {}).get(name, "")
 
-    def legal(self) -> str:
+    def legal_values(self) -> str:
         """The legal values in words: "1 to 128", or "one of sgd, adam"."""
         if self.choices is not None:
             return "one of " + ", ".join(map(str, self.choices))
@@ -147,7 +148,7 @@ class Knob:
         """The nearest number in range."""
         return min(max(number, self.low), self.high)
 
-    def holds(self, value: object) -> bool:
+    def is_legal(self, value: object) -> bool:
         """Whether a value of the right type is legal."""
         if self.choices is not None:
             return set(value) <= set(self.choices) if isinstance(value, tuple) else value in self.choices
@@ -156,14 +157,14 @@ class Knob:
         return isinstance(value, int | float) and math.isfinite(value) and self.low <= value <= self.high
 
 
-def whole(value: object) -> bool:
+def is_integer(value: object) -> bool:
     """Whether a value is an integer; a bool, which Python counts as one, is not."""
     return isinstance(value, int) and not isinstance(value, bool)
 
 
-def check_whole(name: str, value: object, low: int, high: int) -> None:
+def check_integer(name: str, value: object, low: int, high: int) -> None:
     """Raises ValueError unless a value is a whole number from `low` to `high`."""
-    if not (isinstance(value, int) and whole(value) and low <= value <= high):
+    if not (isinstance(value, int) and is_integer(value) and low <= value <= high):
         raise ValueError(f"{name} is {value!r}; legal is a whole number from {low} to {high}")
 
 

@@ -109,7 +109,7 @@ def class_password() -> str:
     return os.environ.get(CLASS_PASSWORD, "").strip()
 
 
-def set_by_hand(environment: Mapping[str, str]) -> dict[str, str]:
+def environment_settings(environment: Mapping[str, str]) -> dict[str, str]:
     """The variables that an environment sets, by name."""
     return {name: environment[name].strip() for name in VARIABLES if environment.get(name, "").strip()}
 

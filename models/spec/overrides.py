@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterable
 
-from models.spec.knob import whole
+from models.spec.knob import is_integer
 from models.spec.placement import PLACEMENTS
 from models.spec.vocabulary import ACTIVATIONS, NORMS
 
@@ -24,19 +24,19 @@ OVERRIDE_KEYS = {
 _LEGAL = {(key, value) for key, values in OVERRIDE_KEYS.items() for value in values}
 
 
-def most_overrides(depth: int) -> int:
+def max_overrides(depth: int) -> int:
     """How many exceptions a net can have: one for each block and key."""
     return depth * len(OVERRIDE_KEYS)
 
 
-def checked_overrides(overrides: Iterable[Override], depth: int) -> tuple[Override, ...]:
+def legal_overrides(overrides: Iterable[Override], depth: int) -> tuple[Override, ...]:
     """The overrides, sorted, one per block and key (the last wins). ValueError for an absent block, key or value."""
     chosen: dict[tuple[int, str], str | bool] = {}
     for override in overrides:
         if not isinstance(override, tuple | list) or len(override) != 3:
             raise ValueError(f"overrides has {override!r}; legal is (block, key, value)")
         block, key, value = override
-        if not whole(block) or not 1 <= block <= depth:
+        if not is_integer(block) or not 1 <= block <= depth:
             raise ValueError(f"overrides names block {block!r}; legal is 1 to {depth}")
         if not isinstance(key, str) or key not in OVERRIDE_KEYS:
             raise ValueError(f"overrides names {key!r}; legal is one of {', '.join(OVERRIDE_KEYS)}")
@@ -48,12 +48,12 @@ def checked_overrides(overrides: Iterable[Override], depth: int) -> tuple[Overri
     return tuple((block, key, value) for (block, key), value in sorted(chosen.items()))
 
 
-def mix_ln(depth: int) -> tuple[Override, ...]:
+def mix_ln_overrides(depth: int) -> tuple[Override, ...]:
     """Mix-LN: the first quarter of the blocks is post-norm, the rest as configured (Li 2024, 2412.13795, a = 0.25)."""
     return tuple((block, "placement", "post-norm") for block in range(1, math.ceil(depth / 4) + 1))
 
 
-def with_override(
+def set_override(
     overrides: tuple[Override, ...], block: int, key: str, value: str | bool | None
 ) -> tuple[Override, ...]:
     """The overrides with one exception set, or removed if the value is None."""
@@ -70,7 +70,7 @@ def to_text(overrides: tuple[Override, ...]) -> str:
     )
 
 
-def in_words(overrides: tuple[Override, ...]) -> str:
+def describe_overrides(overrides: tuple[Override, ...]) -> str:
     """The exceptions in words, "blocks 1 to 8: no norm, block 9: taken out"; empty if there are none."""
     return ", ".join(
         f"{f'block {first}' if first == last else f'blocks {first} to {last}'}: {_exception(key, value)}"
@@ -111,15 +111,15 @@ def from_text(text: str, depth: int) -> tuple[Override, ...]:
         if int(last) > depth:
             raise ValueError(f"overrides names block {int(last)}; legal is 1 to {depth}")
         overrides += [(block, key, value) for block in range(int(first), int(last) + 1)]
-        if len(overrides) > most_overrides(depth):
-            raise ValueError(f"overrides has more than {most_overrides(depth)}; legal is one for each block and key")
-    return checked_overrides(overrides, depth)
+        if len(overrides) > max_overrides(depth):
+            raise ValueError(f"overrides has more than {max_overrides(depth)}; legal is one for each block and key")
+    return legal_overrides(overrides, depth)
 
 
-def value_in_words(value: object, digits: int = 6) -> str:
+def display_value(value: object, digits: int = 6) -> str:
     """A field's value as pages write it; a number with at most so many significant digits."""
     if isinstance(value, bool):
         return "on" if value else "off"
     if isinstance(value, tuple):
-        return in_words(value) or "none"
+        return describe_overrides(value) or "none"
     return f"{value:.{digits}g}" if isinstance(value, float) else str(value)

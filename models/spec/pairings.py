@@ -86,7 +86,7 @@ PAIRINGS = {
 }
 
 
-def opposite(cfg: RunConfig) -> tuple[list[RunConfig], str]:
+def contrasting_pair(cfg: RunConfig) -> tuple[list[RunConfig], str]:
     """A net beside the one to compare it with, and the name of that: a transformer's other placement, else the residual
     on or off.
     """
@@ -101,17 +101,17 @@ def opposite(cfg: RunConfig) -> tuple[list[RunConfig], str]:
     return [cfg, other], name
 
 
-def differing(columns: Sequence[RunConfig]) -> tuple[str, ...]:
+def differing_fields(columns: Sequence[RunConfig]) -> tuple[str, ...]:
     """The fields in which configurations differ, in field order."""
     return tuple(f.name for f in fields(RunConfig) if len({getattr(cfg, f.name) for cfg in columns}) > 1)
 
 
-def changed(before: RunConfig, after: RunConfig) -> dict[str, Any]:
+def changed_fields(before: RunConfig, after: RunConfig) -> dict[str, Any]:
     """The fields in which `after` differs from `before`, with their new values."""
-    return {name: getattr(after, name) for name in differing((before, after))}
+    return {name: getattr(after, name) for name in differing_fields((before, after))}
 
 
-def clashes(columns: Sequence[RunConfig]) -> dict[str, str]:
+def incomparable_charts(columns: Sequence[RunConfig]) -> dict[str, str]:
     """The charts whose axis the configurations cannot share ("depth", "loss"), each with a sentence that says why."""
     nets, tasks = sorted({cfg.net for cfg in columns}), sorted({cfg.task for cfg in columns})
     reasons = {}

@@ -49,17 +49,17 @@ def score_scale(cfg: Fields) -> float | None:
     return None if ratio == 1 else float((cfg.width // cfg.heads) ** -0.5 * ratio**-0.5)
 
 
-def uniform(cfg: Fields) -> bool:
+def has_uniform_rates(cfg: Fields) -> bool:
     """Whether all parameters have one learning rate."""
     return width_ratio(cfg) == depth_ratio(cfg) == 1
 
 
-def scaling_of(cfg: Fields, name: str, numbers: int) -> tuple[float, float, float]:
+def parameter_scaling(cfg: Fields, name: str, numbers: int) -> tuple[float, float, float]:
     """The factors on learning rate, weight decay and Adam's epsilon of a parameter of so many numbers."""
-    return scaling(name, numbers, width_ratio(cfg), depth_ratio(cfg), cfg.optimizer in ADAM)
+    return scaling_factors(name, numbers, width_ratio(cfg), depth_ratio(cfg), cfg.optimizer in ADAM)
 
 
-def scaling(name: str, numbers: int, width: float, depth: float, adam: bool) -> tuple[float, float, float]:
+def scaling_factors(name: str, numbers: int, width: float, depth: float, adam: bool) -> tuple[float, float, float]:
     """The factors on learning rate, weight decay and Adam's epsilon of a parameter, at these multiples of the base.
 
     Hidden matrices grow with the width on both sides, all else on one side, and some numbers not at all.

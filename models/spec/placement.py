@@ -5,11 +5,11 @@ y = N_add( skip(x) + scale * N_out( F( c_in * N_in(x) ) ) ),   N_mid inside F
 
 from dataclasses import dataclass
 
-from models.spec.knob import Described, describe
+from models.spec.knob import Choice, describe
 
 
 @dataclass(frozen=True)
-class Placement(Described):
+class Placement(Choice):
     """The slots that hold a norm, and whether a final norm stands before the output head."""
 
     formula: str

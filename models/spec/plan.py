@@ -6,7 +6,7 @@ from functools import lru_cache
 from models.spec.config import RunConfig
 from models.spec.parametrization import branch_factor
 from models.spec.placement import PLACEMENTS
-from models.spec.scales import GATES, gate_start, scale_value
+from models.spec.scales import GATES, initial_gate, scale_value
 from models.spec.vocabulary import NORMS
 
 SUBLAYER_KINDS = {"mlp": ("mlp",), "transformer": ("attn", "ffn")}
@@ -51,13 +51,13 @@ class StackPlan:
     sublayers: tuple[SublayerPlan, ...]
     final_norm: str
 
-    def of_block(self, block: int) -> tuple[SublayerPlan, ...]:
+    def block_sublayers(self, block: int) -> tuple[SublayerPlan, ...]:
         """The sublayers of one block, in forward order."""
         return tuple(sublayer for sublayer in self.sublayers if sublayer.block == block)
 
-    def left_of_block(self, block: int) -> tuple[SublayerPlan, ...]:
+    def active_sublayers(self, block: int) -> tuple[SublayerPlan, ...]:
         """The sublayers of one block that were not taken out; all of them if all were."""
-        sublayers = self.of_block(block)
+        sublayers = self.block_sublayers(block)
         return tuple(sublayer for sublayer in sublayers if not sublayer.identity) or sublayers
 
     @property
@@ -102,17 +102,17 @@ def activations_of(cfg: RunConfig) -> set[str]:
     return {sublayer.activation for sublayer in plan(cfg).sublayers if not sublayer.identity} - {""}
 
 
-def drops(cfg: RunConfig) -> bool:
+def has_dropout(cfg: RunConfig) -> bool:
     """Whether a training pass drops numbers."""
     return cfg.branch_dropout > 0 or cfg.stream_dropout > 0
 
 
-def normed_over_batch(cfg: RunConfig) -> bool:
+def uses_batch_statistics(cfg: RunConfig) -> bool:
     """Whether some norm of a net takes its statistics over the batch."""
     return any(NORMS[norm].over == "batch" for norm in norms_of(cfg))
 
 
-def one_layer(cfg: RunConfig, kind: str) -> bool:
+def is_one_layer(cfg: RunConfig, kind: str) -> bool:
     """Whether the branch of a sublayer of this kind is a single layer."""
     return kind == "mlp" and cfg.layers_per_branch == 1
 
@@ -136,7 +136,7 @@ def _sublayer(cfg: RunConfig, block: int, kind: str) -> SublayerPlan:
         norm_out=norm if slots.norm_out else "none",
         norm_add=norm if slots.norm_add else "none",
         skip=scale_value(cfg.skip_scale, cfg.sublayers) if overridden_here.get("residual", cfg.residual) else 0.0,
-        scale=gate_start(str(gate), cfg.depth)
+        scale=initial_gate(str(gate), cfg.depth)
         if gate
         else branch_factor(cfg) * scale_value(cfg.branch_scale, cfg.sublayers),
         gate=str(gate),

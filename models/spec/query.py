@@ -12,10 +12,10 @@ from models.spec.knob import Knob
 from models.spec.rules import repairs
 from models.spec.vocabulary import NETS
 
-TRUTH = {"true": True, "on": True, "yes": True, "1": True, "false": False, "off": False, "no": False, "0": False}
+BOOLEANS = {"true": True, "on": True, "yes": True, "1": True, "false": False, "off": False, "no": False, "0": False}
 MAX_LINK_KEYS, MAX_VALUE_CHARS = 200, 20_000  # how much of a link is read: no honest one is longer
 # Keys of other parts of a page, which say nothing about a run: kept in the address, never read as settings.
-FOREIGN = frozenset(
+PAGE_KEYS = frozenset(
     {
         "block",
         "change",
@@ -58,7 +58,7 @@ RENAMED = {
     "overfitting-and-landscape": "trained-nets",
 }
 NUMBERED = re.compile(r"^examples?-\d+(-and-\d+)?-")
-PLAIN = set("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789 .+-/_=")
+PLAIN_CHARS = set("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789 .+-/_=")
 
 
 def to_query(cfg: Fields) -> dict[str, str]:
@@ -80,10 +80,10 @@ def legal_fields(mapping: Mapping[str, str | Iterable[str]]) -> tuple[dict[str, 
     )
     values = _arrangement(texts, notes)
     for key, text in texts.items():
-        if key in {"overrides", "arrangement"} | FOREIGN:
+        if key in {"overrides", "arrangement"} | PAGE_KEYS:
             continue
         if key not in knobs():
-            notes.append(f"there is no setting {harmless(key)}: ignored")
+            notes.append(f"there is no setting {sanitize(key)}: ignored")
             continue
         kinds, knob = knobs()[key]
         value, note = _parsed(key, text, kinds, knob, values[key])
@@ -92,29 +92,29 @@ def legal_fields(mapping: Mapping[str, str | Iterable[str]]) -> tuple[dict[str, 
     _repair(values, notes)
     arrangement = ARRANGEMENTS.get(texts.get("arrangement", ""))
     if arrangement is not None and arrangement.mixed:
-        values["overrides"] = overrides_text.mix_ln(values["depth"])
+        values["overrides"] = overrides_text.mix_ln_overrides(values["depth"])
     if "overrides" in texts:
         try:
             values["overrides"] = overrides_text.from_text(texts["overrides"], values["depth"])
             _repair(values, notes)  # a norm in a single block can clash too
         except ValueError as error:
-            notes.append(f"{refusal(error)}: overrides ignored")
+            notes.append(f"{sanitized_error(error)}: overrides ignored")
     return values, notes
 
 
-def read(text: str, kinds: tuple[type, ...], knob: Knob) -> Any:
+def parse_setting(text: str, kinds: tuple[type, ...], knob: Knob) -> Any:
     """The value of a text in an address: a choice, several, a truth value, words, or the nearest legal number.
 
     ValueError for anything else.
     """
-    if knob.many:
+    if knob.multiple:
         return tuple(_choice(word, knob) for word in text.split(",") if word)
     if knob.choices is not None:
         return _choice(text, knob)
     if kinds == (bool,):
-        if text.lower() not in TRUTH:
+        if text.lower() not in BOOLEANS:
             raise ValueError(text)
-        return TRUTH[text.lower()]
+        return BOOLEANS[text.lower()]
     if knob.rules and text in knob.rules:
         return text
     if not {int, float}.intersection(kinds):
@@ -125,29 +125,29 @@ def read(text: str, kinds: tuple[type, ...], knob: Knob) -> Any:
     return float(knob.clamp(number)) if float in kinds else int(knob.clamp(round(number)))
 
 
-Near = Callable[[str], str] | None  # given a text that is not legal, what may have been meant
+Suggestion = Callable[[str], str] | None  # given a text that is not legal, what may have been meant
 
 
-def taken(
-    name: str, text: str, kinds: tuple[type, ...], knob: Knob, default: Any, *, near: Near = None
+def setting_from_link(
+    name: str, text: str, kinds: tuple[type, ...], knob: Knob, default: Any, *, near: Suggestion = None
 ) -> tuple[Any, str]:
     """The value of a form's setting that an address asks for, or the default; and what is wrong with it, in words."""
     try:
-        value = read(text, kinds, knob)
+        value = parse_setting(text, kinds, knob)
     except ValueError:
         return (
             default,
-            f"There is no {name} with that name: {harmless(text)}.{near(text) if near else ''}",
+            f"There is no {name} with that name: {sanitize(text)}.{near(text) if near else ''}",
         )
     legal = f"legal is {knob.low:g} to {knob.high:g}"
-    return value, f"From the link: {name} {harmless(text)} became {value:g}; {legal}." if _moved(
+    return value, f"From the link: {name} {sanitize(text)} became {value:g}; {legal}." if _moved(
         text, value, knob
     ) else ""
 
 
-def written(value: Any, knob: Knob) -> str:
+def link_text(value: Any, knob: Knob) -> str:
     """The value of a form's setting as text in an address."""
-    if knob.many:
+    if knob.multiple:
         return ",".join(map(slug, value))
     return str(value) if knob.exact or (isinstance(value, str) and knob.choices is None) else slug(value)
 
@@ -174,18 +174,18 @@ def _choice(text: str, knob: Knob) -> Any:
 JOINER = "\u2060"
 
 
-def harmless(text: str, limit: int = 40, allowed: Set[str] = PLAIN) -> str:
+def sanitize(text: str, limit: int = 40, allowed: Set[str] = PLAIN_CHARS) -> str:
     """Foreign text made harmless for a page: plain characters only, cut short, with dots only inside numbers."""
     plain = re.sub(r"(?<!\d)\.|\.(?!\d)", " ", "".join(c for c in text[:MAX_VALUE_CHARS] if c in allowed))
     return (plain[:limit] + "...") if len(plain) > limit else (plain or "(unreadable)")
 
 
-def refusal(error: Exception, limit: int = 200) -> str:
+def sanitized_error(error: Exception, limit: int = 200) -> str:
     """The message of a configuration's error, with the foreign text in it made harmless; its punctuation stays."""
-    return harmless(str(error), limit, PLAIN | set(";,()'"))
+    return sanitize(str(error), limit, PLAIN_CHARS | set(";,()'"))
 
 
-def literal(text: str) -> str:
+def escape_markdown(text: str) -> str:
     """Foreign text as Markdown that shows every character and becomes no link, picture, formula, icon or colour.
 
     Streamlit looks for addresses and icons after it has resolved escapes, so an invisible joiner breaks them up.
@@ -200,7 +200,7 @@ def _arrangement(texts: Mapping[str, str], notes: list[str]) -> dict[str, Any]:
         net = texts.get("net", "mlp")
         return values | arranged_fields(name, {"net": net} if net in NETS else {})
     if name is not None:
-        notes.append(f"there is no arrangement {harmless(name)}: ignored")
+        notes.append(f"there is no arrangement {sanitize(name)}: ignored")
     return values
 
 
@@ -213,11 +213,11 @@ def _text(value: object) -> str:
 def _parsed(key: str, text: str, kinds: tuple[type, ...], knob: Knob, fallback: Any) -> tuple[Any, str]:
     """The value of a text, or the fallback; and a note if it is not what the text says, else an empty one."""
     try:
-        value = read(text, kinds, knob)
+        value = parse_setting(text, kinds, knob)
     except ValueError:
-        legal = knob.legal() if kinds != (bool,) else "true or false"
-        return fallback, f"{key} {harmless(text)} is not {legal}: {_text(fallback)} instead"
-    return value, f"{key} {harmless(text)} became {value:g}" if _moved(text, value, knob) else ""
+        legal = knob.legal_values() if kinds != (bool,) else "true or false"
+        return fallback, f"{key} {sanitize(text)} is not {legal}: {_text(fallback)} instead"
+    return value, f"{key} {sanitize(text)} became {value:g}" if _moved(text, value, knob) else ""
 
 
 def _moved(text: str, value: object, knob: Knob) -> bool:

@@ -14,9 +14,13 @@ OVER_BATCH = {norm for norm, entry in NORMS.items() if entry.over == "batch"}
 
 @dataclass(frozen=True)
 class Rule:
-    """An illegal combination: `broken` detects it, `sentence` describes it, `repair` returns the fields that end it."""
+    """An illegal combination of fields.
 
-    broken: Callable[[Any], bool]
+    Each callable takes the fields: `is_broken` detects the clash, `sentence` explains it, `repair` returns the fields
+    to change.
+    """
+
+    is_broken: Callable[[Any], bool]
     sentence: Callable[[Any], str]
     repair: Callable[[Any], dict[str, object]]
 
@@ -90,12 +94,12 @@ def repairs(values: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, object]]
     fields = dict(values)
     for rule in RULES:
         probe = Fields(**fields)
-        if rule.broken(probe):
+        if rule.is_broken(probe):
             change = rule.repair(probe)
             fields |= change
             yield rule.sentence(probe), change
 
 
-def repaired(values: Mapping[str, Any]) -> dict[str, object]:
+def all_repairs(values: Mapping[str, Any]) -> dict[str, object]:
     """All changes that resolve the clashes among values."""
     return {field: value for _, change in repairs(values) for field, value in change.items()}

@@ -42,7 +42,7 @@ def scale_value(rule: float | str, sublayers: int) -> float:
     return values[rule] if isinstance(rule, str) else float(rule)
 
 
-def gate_start(rule: str, depth: int) -> float:
+def initial_gate(rule: str, depth: int) -> float:
     """The initial value of a learned gate in a net of `depth` blocks."""
     if rule == "zero gate":
         return 0.0

@@ -12,7 +12,7 @@ def learning_rates(cfg: RunConfig) -> list[float]:
 
 
 @lru_cache(maxsize=256)
-def summed_rates(cfg: RunConfig) -> float:
+def learning_rate_sum(cfg: RunConfig) -> float:
     """The learning rates of all updates, summed."""
     return sum(learning_rates(cfg))
 

@@ -22,7 +22,7 @@ class Settings:
         return knobs_of(cls)  # type: ignore[arg-type]
 
 
-def of_run(name: str, **changes: Any) -> Knob:
+def run_knob(name: str, **changes: Any) -> Knob:
     """The knob of a run's field, changed where a form's differs; its help still leads to the field's term."""
     knob = knobs()[name][1]
     return replace(knob, **{"word": knob.label} | changes)

@@ -2,14 +2,14 @@
 
 from dataclasses import dataclass
 
-from models.spec.knob import Described, describe
+from models.spec.knob import Choice, describe
 
 MAX_TOKENS = 32
 SYMBOLS = 16
 
 
 @dataclass(frozen=True)
-class Task(Described):
+class Task(Choice):
     """What a net is asked; `kind` (points, image, sequence or text) decides the picture that goes with it.
 
     `tokens` is the length of a sample; a transformer sees `row_tokens` instead if they are given. `features` is the
@@ -57,6 +57,6 @@ TASKS = {
 describe(tasks=TASKS)
 
 
-def asks_each_token(task: str) -> bool:
+def predicts_every_token(task: str) -> bool:
     """Whether a task asks an answer of each token, not one of a whole sample."""
     return TASKS[task].kind in ("sequence", "text")

@@ -13,7 +13,7 @@ from models.tasks.base import Predict, TaskData
 from models.tasks.book import Book, alphabet
 from models.tasks.digits import Digits
 from models.tasks.points import CIRCLES, LINEAR, SPIRAL, XOR, Points
-from models.tasks.sequences import Sequences, copied, recalled, reversed_copy, sorted_copy, succeeded
+from models.tasks.sequences import Sequences, draw_copy, draw_recall, draw_reverse, draw_sort, draw_successor
 
 __all__ = ["DATASETS", "Predict", "TaskData", "alphabet", "open_task"]
 
@@ -24,11 +24,11 @@ DATASETS: dict[str, Callable[[RunConfig, torch.device], TaskData]] = {
     "circles": partial(Points, CIRCLES),
     "xor": partial(Points, XOR),
     "linear": partial(Points, LINEAR),
-    "copy": partial(Sequences, copied),
-    "reverse": partial(Sequences, reversed_copy),
-    "sort": partial(Sequences, sorted_copy),
-    "successor": partial(Sequences, succeeded),
-    "recall": partial(Sequences, recalled),
+    "copy": partial(Sequences, draw_copy),
+    "reverse": partial(Sequences, draw_reverse),
+    "sort": partial(Sequences, draw_sort),
+    "successor": partial(Sequences, draw_successor),
+    "recall": partial(Sequences, draw_recall),
 }
 
 

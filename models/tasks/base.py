@@ -47,19 +47,19 @@ class TaskData(ABC):
         """The part of the picture that is shown before training: little, for every moved control asks for it."""
         return {}
 
-    def name_of(self, target: int) -> str:
+    def class_name(self, target: int) -> str:
         """What a class is called."""
         return str(target)
 
 
-def one_of_each(classes: np.ndarray, most: int) -> np.ndarray:
+def class_round_robin(classes: np.ndarray, most: int) -> np.ndarray:
     """The indices of the first sample of each class (N,), then of the second of each, and so on, at most `most`."""
     order = np.argsort(classes, kind="stable")
     first = np.searchsorted(classes[order], classes[order])
     return np.asarray(order[np.argsort(np.arange(len(order)) - first, kind="stable")][:most])
 
 
-def moved(tensor: Tensor, device: torch.device) -> Tensor:
+def to_device(tensor: Tensor, device: torch.device) -> Tensor:
     """A small CPU tensor on the device; to CUDA through pinned memory, so that the copy does not wait for the queue."""
     if device.type == "cuda":
         return tensor.pin_memory().to(device, non_blocking=True)

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from models.generator import generator
 from models.spec import RunConfig
-from models.tasks.base import HELD_OUT_SEED, Picture, Predict, TaskData, moved
+from models.tasks.base import HELD_OUT_SEED, Picture, Predict, TaskData, to_device
 
 FILE = Path(__file__).parent / "data" / "moby_dick.txt"
 HELD_OUT_WINDOWS = 64
@@ -31,18 +31,18 @@ def alphabet() -> str:
     return "".join(sorted(set(text())))
 
 
-def split() -> int:
+def held_out_start() -> int:
     """Where the held-out last tenth begins."""
     return len(text()) * 9 // 10
 
 
 @cache
-def codes(device: torch.device) -> Tensor:
+def text_classes(device: torch.device) -> Tensor:
     """The text as classes (N,)."""
-    return encoded(text()).to(device)
+    return encode(text()).to(device)
 
 
-def encoded(characters: str) -> Tensor:
+def encode(characters: str) -> Tensor:
     """Characters of the alphabet as classes (N,)."""
     table = np.zeros(128, dtype=np.int64)
     table[[ord(character) for character in alphabet()]] = range(len(alphabet()))
@@ -52,8 +52,8 @@ def encoded(characters: str) -> Tensor:
 @cache
 def held_out_windows(tokens: int, device: torch.device) -> tuple[Tensor, Tensor]:
     """Windows spread evenly over the last tenth: x and y (64, T)."""
-    start = np.linspace(split(), len(text()) - tokens - 1, HELD_OUT_WINDOWS).astype(np.int64)
-    return windows(codes(device), torch.from_numpy(start).to(device), tokens)
+    start = np.linspace(held_out_start(), len(text()) - tokens - 1, HELD_OUT_WINDOWS).astype(np.int64)
+    return windows(text_classes(device), torch.from_numpy(start).to(device), tokens)
 
 
 def windows(codes_N: Tensor, start_B: Tensor, tokens: int) -> tuple[Tensor, Tensor]:
@@ -63,7 +63,7 @@ def windows(codes_N: Tensor, start_B: Tensor, tokens: int) -> tuple[Tensor, Tens
     return window[:, :-1], window[:, 1:]
 
 
-def decoded(classes: Tensor) -> str:
+def decode(classes: Tensor) -> str:
     """Classes as text."""
     return "".join(alphabet()[i] for i in classes.tolist())
 
@@ -73,11 +73,11 @@ class Book(TaskData):
 
     def __init__(self, cfg: RunConfig, device: torch.device) -> None:
         super().__init__(cfg, device)
-        self.codes = codes(device)
+        self.codes = text_classes(device)
 
     def draw(self, count: int, source: torch.Generator) -> tuple[Tensor, Tensor]:
-        start = torch.randint(split() - self.cfg.tokens, (count,), generator=source)
-        return windows(self.codes, moved(start, self.device), self.cfg.tokens)
+        start = torch.randint(held_out_start() - self.cfg.tokens, (count,), generator=source)
+        return windows(self.codes, to_device(start, self.device), self.cfg.tokens)
 
     @property
     def held_out(self) -> tuple[Tensor, Tensor]:
@@ -98,7 +98,7 @@ class Book(TaskData):
     def _written(self, predict: Predict, count: int) -> Picture:
         # The argmax of logits + Gumbel noise is a draw; with the same noise each time, only the net changes the text.
         noise = -torch.empty(SAMPLE, len(alphabet())).exponential_(generator=generator(HELD_OUT_SEED, "sample")).log()
-        read = encoded(PROMPT).to(self.device)
+        read = encode(PROMPT).to(self.device)
         probabilities = []
         for noise_C in noise[:count].to(self.device):
             logits_C = predict(read[None, -self.cfg.tokens :])[0, -1]
@@ -111,12 +111,12 @@ class Book(TaskData):
         return {
             "kind": "text",
             "prompt": PROMPT,
-            "sample": decoded(written[:end]),
+            "sample": decode(written[:end]),
             "p": p_NC[torch.arange(end), written[:end]].numpy(),
-            "candidates": decoded(likeliest),
+            "candidates": decode(likeliest),
             "candidate_p": p_NC[0, likeliest].numpy(),
         }
 
-    def name_of(self, target: int) -> str:
+    def class_name(self, target: int) -> str:
         """A character, quoted: the blank and the line break are some."""
         return repr(alphabet()[target])

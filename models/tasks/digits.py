@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from models.spec import RunConfig
-from models.tasks.base import NO_LOSS, Picture, Predict, TaskData, moved, one_of_each
+from models.tasks.base import NO_LOSS, Picture, Predict, TaskData, class_round_robin, to_device
 
 FILE = Path(__file__).parent / "data" / "digits.csv.gz"
 HELD_OUT = 359  # the last rows of the file, which is sorted by writer
@@ -50,7 +50,7 @@ class Digits(TaskData):
         self.x, self.y = samples(cfg.tokens, device)
 
     def draw(self, count: int, source: torch.Generator) -> tuple[Tensor, Tensor]:
-        chosen = moved(torch.randint(len(self.x) - HELD_OUT, (count,), generator=source), self.device)
+        chosen = to_device(torch.randint(len(self.x) - HELD_OUT, (count,), generator=source), self.device)
         return self.x[chosen], self.y[chosen]
 
     @property
@@ -64,7 +64,7 @@ class Digits(TaskData):
         """
         x, y = self.held_out
         confidence, guess = (tensor.cpu().numpy() for tensor in predict(x)[:, -1].softmax(-1).max(-1))
-        truth, ten = y[:, -1].cpu().numpy(), ten_held_out()
+        truth, ten = y[:, -1].cpu().numpy(), first_of_each_digit()
         wrong = np.flatnonzero(guess != truth)
         mistakes = wrong[np.argsort(-confidence[wrong], kind="stable")][:MISTAKES]
         return {
@@ -78,17 +78,17 @@ class Digits(TaskData):
 
     def first_picture(self, predict: Predict) -> Picture:
         """The first held-out image of every digit: `ten` (10, 8, 8), `ten_guess`, `ten_confidence` (NaN: none)."""
-        logits = predict(self.held_out[0][ten_held_out()])[:, -1]
+        logits = predict(self.held_out[0][first_of_each_digit()])[:, -1]
         confidence, guess = (tensor.cpu().numpy() for tensor in logits.softmax(-1).max(-1))
         return _answers(guess, confidence)
 
 
 @cache
-def ten_held_out() -> np.ndarray:
+def first_of_each_digit() -> np.ndarray:
     """The indices of the first 0, the first 1, ..., the first 9 among the held-out images."""
-    return one_of_each(images()[1][-HELD_OUT:], 10)
+    return class_round_robin(images()[1][-HELD_OUT:], 10)
 
 
 def _answers(guess: np.ndarray, confidence: np.ndarray) -> Picture:
-    pixels = images()[0][-HELD_OUT:][ten_held_out()].reshape(-1, SIDE, SIDE)
+    pixels = images()[0][-HELD_OUT:][first_of_each_digit()].reshape(-1, SIDE, SIDE)
     return {"ten": pixels, "ten_guess": guess.tolist(), "ten_confidence": confidence.tolist()}

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from models.generator import generator
 from models.spec import TASKS, RunConfig
-from models.tasks.base import HELD_OUT_SEED, Picture, Predict, TaskData, moved
+from models.tasks.base import HELD_OUT_SEED, Picture, Predict, TaskData, to_device
 
 HELD_OUT = 300
 GRID = 48  # points along a side of the picture
@@ -111,4 +111,4 @@ class Points(TaskData):
         """x (B, 1, 2) and y (B, 1) for given labels."""
         clean = self.cloud.draw(label, source)
         points = clean + self.cloud.noise * torch.randn(clean.shape, generator=source)
-        return moved(points[:, None] * self.scale, self.device), moved(label[:, None], self.device)
+        return to_device(points[:, None] * self.scale, self.device), to_device(label[:, None], self.device)

@@ -10,7 +10,7 @@ from torch import Tensor
 from models.generator import generator
 from models.spec import RunConfig
 from models.spec.tasks import SYMBOLS
-from models.tasks.base import HELD_OUT_SEED, NO_LOSS, Picture, Predict, TaskData, moved
+from models.tasks.base import HELD_OUT_SEED, NO_LOSS, Picture, Predict, TaskData, to_device
 
 PAIRS = 8
 HELD_OUT = 64
@@ -20,31 +20,31 @@ SHOWN = 4
 Draw = Callable[[int, torch.Generator], tuple[Tensor, Tensor]]
 
 
-def copied(count: int, source: torch.Generator) -> tuple[Tensor, Tensor]:
+def draw_copy(count: int, source: torch.Generator) -> tuple[Tensor, Tensor]:
     """Sixteen symbols, then the same again."""
     first = _symbols(count, source)
     return _answered(first, first)
 
 
-def reversed_copy(count: int, source: torch.Generator) -> tuple[Tensor, Tensor]:
+def draw_reverse(count: int, source: torch.Generator) -> tuple[Tensor, Tensor]:
     """Sixteen symbols, then the same backwards."""
     first = _symbols(count, source)
     return _answered(first, first.flip(1))
 
 
-def sorted_copy(count: int, source: torch.Generator) -> tuple[Tensor, Tensor]:
+def draw_sort(count: int, source: torch.Generator) -> tuple[Tensor, Tensor]:
     """Sixteen symbols, then the same in ascending order."""
     first = _symbols(count, source)
     return _answered(first, first.sort(dim=1).values)
 
 
-def succeeded(count: int, source: torch.Generator) -> tuple[Tensor, Tensor]:
+def draw_successor(count: int, source: torch.Generator) -> tuple[Tensor, Tensor]:
     """Thirty-two symbols; the class of each is the symbol after its own, of the last the first."""
     x = torch.cat((_symbols(count, source), _symbols(count, source)), dim=1)
     return x, (x + 1) % SYMBOLS
 
 
-def recalled(count: int, source: torch.Generator) -> tuple[Tensor, Tensor]:
+def draw_recall(count: int, source: torch.Generator) -> tuple[Tensor, Tensor]:
     """Eight different keys, each followed by its value, then the same pairs in another order.
 
     Keys are symbols 0 to 15, values 16 to 31. The loss is taken where a key appears again; the class is value - 16.
@@ -85,7 +85,7 @@ class Sequences(TaskData):
 
     def draw(self, count: int, source: torch.Generator) -> tuple[Tensor, Tensor]:
         x, y = self.rule(count, source)
-        return moved(x, self.device), moved(y, self.device)
+        return to_device(x, self.device), to_device(y, self.device)
 
     @cached_property
     def held_out(self) -> tuple[Tensor, Tensor]:

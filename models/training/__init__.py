@@ -4,9 +4,9 @@ from addnorm.probe import probe_outputs
 from models.training.batched import SeedRuns
 from models.training.device import available_devices, resolve_device
 from models.training.loss import cross_entropy
-from models.training.modes import statistics_kept
+from models.training.modes import preserve_buffers
 from models.training.optimizers import OPTIMIZERS, build_optimizer
-from models.training.replay import Replays, Snapshot, Work, finished, followed, snapshot_of
+from models.training.replay import Replays, Snapshot, Work, chain, result_of, snapshot_of
 from models.training.run import Run, profile_at_init
 
 __all__ = [
@@ -18,12 +18,14 @@ __all__ = [
     "Work",
     "available_devices",
     "build_optimizer",
+    "chain",
     "cross_entropy",
     "finished",
     "followed",
     "probe_outputs",
     "profile_at_init",
     "resolve_device",
+    "result_of",
     "snapshot_of",
     "statistics_kept",
 ]

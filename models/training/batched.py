@@ -6,9 +6,9 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
-from models.nets import build_model, stacked
+from models.nets import build_model, stack_nets
 from models.spec import RunConfig
-from models.spec.pairings import differing
+from models.spec.pairings import differing_fields
 from models.spec.schedule import learning_rates
 from models.tasks import open_task
 from models.trace import frame_steps
@@ -16,8 +16,8 @@ from models.training.batched_frames import BatchedFrameTaker
 from models.training.batched_rows import BatchedRowWriter
 from models.training.loop import Loop
 from models.training.loss import cross_entropies
-from models.training.modes import masked
-from models.training.optimizers import Rates, build_optimizer, scaled
+from models.training.modes import dropout_masks
+from models.training.optimizers import Rates, build_optimizer, parameter_scalings
 
 # Fields that change neither the shape of a net nor what a step computes.
 MAY_DIFFER = ("seed", "lr", "warmup", "schedule", "init", "init_gain")
@@ -34,13 +34,13 @@ class Batched(Loop):
     def __init__(self, configs: Sequence[RunConfig], *, frames: bool | Sequence[int] = True) -> None:
         if not configs:
             raise ValueError("configs is empty; legal is one configuration or more")
-        if astray := [name for name in differing(configs) if name not in MAY_DIFFER]:
+        if astray := [name for name in differing_fields(configs) if name not in MAY_DIFFER]:
             raise ValueError(f"configs differ in {', '.join(astray)}; legal are differences in {', '.join(MAY_DIFFER)}")
         cfg = configs[0]
         super().__init__(cfg, len(configs))
         self.seeds = tuple(config.seed for config in configs)
         nets = [build_model(config) for config in configs]
-        self.model = stacked(nets, cfg.tokens).to(self._device)
+        self.model = stack_nets(nets, cfg.tokens).to(self._device)
         self.tasks = [open_task(config, self._device) for config in configs]
         parameters = dict(self.model.named_parameters())
         # A stacked net no longer tells its matrices by their dimensions.
@@ -55,7 +55,7 @@ class Batched(Loop):
             weight_decay=cfg.weight_decay,
             decay_all=cfg.decayed == "all",
             is_matrix=lambda p: id(p) in matrix_ids,
-            scaling=scaled(cfg, nets[0], self.model),
+            scaling=parameter_scalings(cfg, nets[0], self.model),
         )
         self._rates = Rates([learning_rates(config) for config in configs], self.optimizer, self._device)
         self._writer = BatchedRowWriter(cfg, self.model, matrices, self._rates.table_TK)
@@ -65,7 +65,7 @@ class Batched(Loop):
     def _measure(self, k: int) -> None:
         batches = [task.batch(k) for task in self.tasks]
         x, y = (torch.stack(part).flatten(1, 2) for part in zip(*batches, strict=True))
-        with masked(self._dropouts, k, self.seeds):
+        with dropout_masks(self._dropouts, k, self.seeds):
             losses = cross_entropies(self.model(x), y)
         self.optimizer.zero_grad()
         losses.sum().backward()  # no seed's loss depends on another's weights, so the gradients do not mix

@@ -15,7 +15,7 @@ from models.trace import Frame
 from models.training.batched_rows import block_norms
 from models.training.frames import FrameTaker
 from models.training.loss import cross_entropies
-from models.training.modes import evaluating, statistics_kept
+from models.training.modes import eval_mode, preserve_buffers
 
 
 class BatchedFrameTaker(FrameTaker):
@@ -32,10 +32,10 @@ class BatchedFrameTaker(FrameTaker):
         train_mode = [np.nan] * self.runs
         x, y = (part.expand(self.runs, *part.shape).flatten(1, 2) for part in self.task.held_out)
         with torch.no_grad():
-            with evaluating(self.model):
+            with eval_mode(self.model):
                 seen, logits = self._pass(x)
             if self._modes_differ:
-                with statistics_kept(self.model):
+                with preserve_buffers(self.model):
                     seen, _ = self._pass(x[:, : self._tokens])
                 by_batch, of_batches = self._in_train_mode(x, y, self._cfg.batch * self._cfg.tokens, axis=1)
                 train_mode = cross_entropies(by_batch, of_batches).tolist()

@@ -9,7 +9,7 @@ from models.training.loss import cross_entropy
 from models.training.run import Run
 
 
-def sizes(cfg: RunConfig, steps: int) -> list[list[float]]:
+def site_rms(cfg: RunConfig, steps: int) -> list[list[float]]:
     """Root mean squares by step (steps + 1) and site: all points of the stream, and the logits.
 
     Every step trains on the run's first batch.

@@ -7,11 +7,11 @@ import torch
 from torch import Tensor, nn
 
 from models.nets import Net
-from models.nets.hooks import Hook, hooked
+from models.nets.hooks import Hook, forward_hooks
 
 
 @contextmanager
-def counting_dead(net: Net, subset: Callable[[Tensor], Tensor]) -> Iterator[dict[str, Tensor]]:
+def count_dead_units(net: Net, subset: Callable[[Tensor], Tensor]) -> Iterator[dict[str, Tensor]]:
     """The share of dead units by block in the last forward pass within the `with` block; empty without ReLUs.
 
     `subset` picks the tokens from an activation's output, (runs, tokens, units).
@@ -28,11 +28,11 @@ def counting_dead(net: Net, subset: Callable[[Tensor], Tensor]) -> Iterator[dict
         name: [part for part in block.modules() if isinstance(part, nn.ReLU)]
         for name, block in net.stream.blocks.items()
     }
-    with hooked((relu, counter(name)) for name, parts in relus.items() for relu in parts):
+    with forward_hooks((relu, counter(name)) for name, parts in relus.items() for relu in parts):
         yield dead
 
 
-def shares(dead: dict[str, Tensor], net: Net) -> Tensor:
+def dead_shares(dead: dict[str, Tensor], net: Net) -> Tensor:
     """The shares with the blocks on the last axis; NaN for a block that was taken out."""
     absent = torch.full_like(next(iter(dead.values())), torch.nan)
     return torch.stack([dead.get(name, absent) for name in net.stream.blocks], -1)

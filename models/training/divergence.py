@@ -8,7 +8,7 @@ from models.spec.plan import block_name
 from models.trace import SCALARS, Columns, Divergence
 
 
-def where(step: int, row: np.ndarray, columns: Columns) -> Divergence:
+def first_divergence(step: int, row: np.ndarray, columns: Columns) -> Divergence:
     """The first non-finite tensor of a row, in the order in which a step computes them."""
     return next(place for number, place in _in_order(step, row, columns) if not np.isfinite(number))
 

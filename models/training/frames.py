@@ -14,20 +14,20 @@ from addnorm.cosine import mean_cosines
 from addnorm.probe import accumulate_dtype, probe_outputs
 from models.nets import Net
 from models.spec import RunConfig
-from models.spec.plan import normed_over_batch
+from models.spec.plan import uses_batch_statistics
 from models.tasks import TaskData
 from models.tasks.base import NO_LOSS
 from models.trace import Frame
-from models.training.dead import counting_dead, shares
+from models.training.dead import count_dead_units, dead_shares
 from models.training.loss import cross_entropy
-from models.training.modes import evaluating, statistics_kept
-from models.training.ten import Ten
+from models.training.modes import eval_mode, preserve_buffers
+from models.training.sample_paths import SamplePaths
 
 COSINE_TOKENS = 128  # vectors whose directions are compared
 MAX_TRAIN_MODE_BATCHES = 32  # of held-out samples
 
 
-class OfSubset(NamedTuple):
+class SubsetMeasures(NamedTuple):
     """What a pass shows of each run's fixed subset, as in `Frame`: (K, S), (K, depth) and (K, 3)."""
 
     sample_cosine: np.ndarray
@@ -47,12 +47,12 @@ class FrameTaker:
         self._cfg, self.model, self.task, self.matrices, self.steps = cfg, model, task, matrices, set(steps)
         self._samples = max(2, COSINE_TOKENS // cfg.tokens)
         # The cosine is that of train mode. Unless a batch norm tells the modes apart, one pass in eval mode serves all.
-        self._modes_differ = normed_over_batch(cfg)
+        self._modes_differ = uses_batch_statistics(cfg)
         self._before: list[list[Tensor]] = []
 
     @cached_property
-    def _ten(self) -> Ten:
-        return Ten(self._cfg, self.task)
+    def _ten(self) -> SamplePaths:
+        return SamplePaths(self._cfg, self.task)
 
     def before_update(self, step: int) -> list[Frame]:
         """The frame of a step without its update-to-weight ratio, one per run; none between frames."""
@@ -71,27 +71,27 @@ class FrameTaker:
         """The frame after the last update, one per run, if frames are taken at all."""
         return self._frames(step) if step in self.steps else []
 
-    def fixed_subset(self) -> OfSubset:
+    def fixed_subset(self) -> SubsetMeasures:
         """What a pass in train mode shows of the fixed subset."""
-        with torch.no_grad(), statistics_kept(self.model):
+        with torch.no_grad(), preserve_buffers(self.model):
             seen, _ = self._pass(self.task.held_out[0][: self._samples])
         return seen
 
     def first_picture(self) -> dict[str, Any]:
         """The part of the task's picture that is shown before training, and the way of ten samples."""
-        with evaluating(self.model), torch.no_grad():
+        with eval_mode(self.model), torch.no_grad():
             picture = self.task.first_picture(self.model)
-        return picture | self._ten.journey(self.model)
+        return picture | self._ten.measure(self.model)
 
     def _frames(self, step: int) -> list[Frame]:
         x, y = self.task.held_out
-        with evaluating(self.model), torch.no_grad():
+        with eval_mode(self.model), torch.no_grad():
             seen, logits = self._pass(x)
             counted = y != NO_LOSS
             loss = F.cross_entropy(logits[counted], y[counted]).item()
             accuracy = (logits.argmax(-1) == y)[counted].float().mean().item()
             picture = self.task.picture(lambda inputs: logits if inputs is x else self.model(inputs))
-        picture |= self._ten.journey(self.model)
+        picture |= self._ten.measure(self.model)
         train_mode = np.nan
         if self._modes_differ:
             seen = self.fixed_subset()
@@ -104,7 +104,7 @@ class FrameTaker:
     def _in_train_mode(self, x: Tensor, y: Tensor, size: int, axis: int = 0) -> tuple[Tensor, Tensor]:
         """The logits in train mode of whole batches of `size` along an axis, and their targets."""
         count = min(MAX_TRAIN_MODE_BATCHES, max(1, x.shape[axis] // size))
-        with statistics_kept(self.model):
+        with preserve_buffers(self.model):
             logits = torch.cat([self.model(batch) for batch in x.split(size, axis)[:count]], axis)
         return logits, y.narrow(axis, 0, logits.shape[axis])
 
@@ -122,7 +122,7 @@ class FrameTaker:
     def _no_update(self) -> np.ndarray:
         return np.full(len(self.matrices), np.nan, dtype=np.float32)
 
-    def _pass(self, x: Tensor) -> tuple[OfSubset, Tensor]:
+    def _pass(self, x: Tensor) -> tuple[SubsetMeasures, Tensor]:
         """What is seen of each run's fixed subset, and the logits of all of x."""
         with (
             probe_outputs([*self.model.stream.stream_taps, self.model.final_norm], gradients=False) as probe,
@@ -131,8 +131,8 @@ class FrameTaker:
             logits = self.model(x)
             *stream, read = [self._subset(tensor) for tensor in probe.tensors()]
         cosine = torch.stack([mean_cosines(tensor) for tensor in stream], dim=1).float()
-        dead = shares(counted, self.model) if counted else torch.empty(len(cosine), 0)
-        return OfSubset(*(part.cpu().numpy() for part in (cosine, dead, _sizes(read)))), logits
+        dead = dead_shares(counted, self.model) if counted else torch.empty(len(cosine), 0)
+        return SubsetMeasures(*(part.cpu().numpy() for part in (cosine, dead, _sizes(read)))), logits
 
     def _subset(self, tensor: Tensor) -> Tensor:
         """The vectors of the fixed subset by run, (K, N, D)."""

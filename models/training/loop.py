@@ -14,9 +14,9 @@ from models.nets.sublayer import Dropout
 from models.spec import RunConfig
 from models.trace import Columns, Divergence, Frame, Trace, trace_of
 from models.training.device import resolve_device
-from models.training.divergence import where
+from models.training.divergence import first_divergence
 from models.training.frames import FrameTaker
-from models.training.modes import dropouts, statistics_kept
+from models.training.modes import dropout_modules, preserve_buffers
 from models.training.optimizers import Rates
 from models.training.rows import RowWriter
 
@@ -74,7 +74,7 @@ class Loop(ABC):
 
     @cached_property
     def _dropouts(self) -> dict[str, Dropout]:
-        return dropouts(self.model)
+        return dropout_modules(self.model)
 
     def advance(self, n: int, seconds: float | None = None) -> int:
         """Trains up to n steps, or for `seconds` (at least one step); returns how many rows were added."""
@@ -97,7 +97,7 @@ class Loop(ABC):
         """
         if self._closed or self.step < self.cfg.steps or all(self.divergences):
             return
-        with statistics_kept(self.model):
+        with preserve_buffers(self.model):
             self._measure(self.step)
         self._closed = True
         self._check()
@@ -153,7 +153,7 @@ class Loop(ABC):
             if self.divergences[at] is None:
                 row = int(bad[:, at].argmax())
                 k = self._checked + row
-                self.divergences[at] = where(k, rows[row, at].cpu().numpy(), self.columns)
+                self.divergences[at] = first_divergence(k, rows[row, at].cpu().numpy(), self.columns)
                 self.frames_by_run[at] = [frame for frame in self.frames_by_run[at] if frame.step <= k]
         self._checked = self.length
         ends = [outcome.step + 1 for outcome in self.divergences if outcome]

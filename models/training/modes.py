@@ -10,7 +10,7 @@ from models.nets.sublayer import Dropout
 
 
 @contextmanager
-def evaluating(model: nn.Module) -> Iterator[None]:
+def eval_mode(model: nn.Module) -> Iterator[None]:
     """Puts the net into eval mode within a `with` block."""
     model.eval()
     try:
@@ -20,7 +20,7 @@ def evaluating(model: nn.Module) -> Iterator[None]:
 
 
 @contextmanager
-def statistics_kept(model: nn.Module) -> Iterator[None]:
+def preserve_buffers(model: nn.Module) -> Iterator[None]:
     """Restores a net's buffers (running statistics) after a `with` block that runs in train mode."""
     before = [(buffer, buffer.clone()) for buffer in model.buffers()]
     try:
@@ -31,21 +31,21 @@ def statistics_kept(model: nn.Module) -> Iterator[None]:
                 buffer.copy_(value)
 
 
-def dropouts(model: nn.Module) -> dict[str, Dropout]:
+def dropout_modules(model: nn.Module) -> dict[str, Dropout]:
     """The dropout modules of a net by name."""
     return {name: part for name, part in model.named_modules() if isinstance(part, Dropout)}
 
 
 @contextmanager
-def masked(parts: Mapping[str, Dropout], step: int, seed: int | tuple[int, ...]) -> Iterator[None]:
+def dropout_masks(parts: Mapping[str, Dropout], step: int, seed: int | tuple[int, ...]) -> Iterator[None]:
     """Draws the masks of a step within a `with` block, each from a generator of its own; one for each seed of several.
 
     Outside of it nothing is dropped, in train mode neither.
     """
     for name, part in parts.items():
-        part.drawn_by = (seed, "dropout", step, name)
+        part.mask_key = (seed, "dropout", step, name)
     try:
         yield
     finally:
         for part in parts.values():
-            part.drawn_by = ()
+            part.mask_key = ()

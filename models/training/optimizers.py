@@ -10,10 +10,10 @@ from torch import nn
 
 from models.spec import RunConfig
 from models.spec.parametrization import ADAM as ADAMS
-from models.spec.parametrization import scaling_of, uniform
+from models.spec.parametrization import has_uniform_rates, parameter_scaling
 
 
-def eager(optimizer: type[torch.optim.Optimizer]) -> Callable[..., torch.optim.Optimizer]:
+def eager_optimizer(optimizer: type[torch.optim.Optimizer]) -> Callable[..., torch.optim.Optimizer]:
     """torch's optimiser without its wrappers for `torch.compile`, which nothing here uses.
 
     The wrappers import torch._dynamo and sympy, which takes as long again as importing torch itself.
@@ -22,7 +22,11 @@ def eager(optimizer: type[torch.optim.Optimizer]) -> Callable[..., torch.optim.O
     return type(optimizer.__name__, (optimizer,), plain | {"step": torch.no_grad()(plain["step"])})
 
 
-SGD, ADAM, ADAMW = eager(torch.optim.SGD), eager(torch.optim.Adam), eager(torch.optim.AdamW)
+SGD, ADAM, ADAMW = (
+    eager_optimizer(torch.optim.SGD),
+    eager_optimizer(torch.optim.Adam),
+    eager_optimizer(torch.optim.AdamW),
+)
 
 OPTIMIZERS: dict[str, Callable[..., torch.optim.Optimizer]] = {
     "sgd": partial(SGD, fused=True),
@@ -61,12 +65,14 @@ def build_optimizer(
     )
 
 
-def scaled(cfg: RunConfig, net: nn.Module, model: nn.Module) -> dict[nn.Parameter, tuple[float, float, float]]:
+def parameter_scalings(
+    cfg: RunConfig, net: nn.Module, model: nn.Module
+) -> dict[nn.Parameter, tuple[float, float, float]]:
     """The factors of every parameter of a model, by its name in one net; empty where all are 1."""
-    if uniform(cfg):
+    if has_uniform_rates(cfg):
         return {}
     own = dict(model.named_parameters())
-    return {own[name]: scaling_of(cfg, name, p.numel()) for name, p in net.named_parameters()}
+    return {own[name]: parameter_scaling(cfg, name, p.numel()) for name, p in net.named_parameters()}
 
 
 def _scaled(

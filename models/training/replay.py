@@ -13,7 +13,7 @@ from models.tasks import TaskData
 from models.training.run import Run
 
 SLICE_SECONDS = 0.05
-KEPT_RUNS = 4
+MAX_CACHED_RUNS = 4
 
 Result = TypeVar("Result")
 Work = Generator[float, None, Result]  # yields the share of the work that is done, returns the result
@@ -52,7 +52,7 @@ class Replays:
     `live` finds the run in training, if there is one: where it is at the wanted step, its net is copied.
     """
 
-    def __init__(self, live: Callable[[RunConfig], Run | None] = lambda cfg: None, kept: int = KEPT_RUNS) -> None:
+    def __init__(self, live: Callable[[RunConfig], Run | None] = lambda cfg: None, kept: int = MAX_CACHED_RUNS) -> None:
         self.live, self.kept = live, kept
         self._runs: OrderedDict[RunConfig, Run] = OrderedDict()
 
@@ -64,17 +64,17 @@ class Replays:
         run = self._runs.pop(cfg, None)
         if run is None or run.step > step:
             run = Run(cfg, probe=False, frames=False)
-        yield from trained(run, step)
+        yield from train_to(run, step)
         self._runs[cfg] = run
         while len(self._runs) > self.kept:
             self._runs.popitem(last=False)
         return snapshot_of(run)
 
-    def film(self, cfg: RunConfig, steps: list[int], look: Callable[[Snapshot], Result]) -> Work[list[Result]]:
+    def map_steps(self, cfg: RunConfig, steps: list[int], look: Callable[[Snapshot], Result]) -> Work[list[Result]]:
         """What `look` returns at each of `steps`, in ascending order; fewer where the run diverges earlier."""
         results: list[Result] = []
         for at, step in enumerate(steps):
-            snapshot = yield from within(self.snapshot(cfg, step), at / len(steps), (at + 1) / len(steps))
+            snapshot = yield from rescale_progress(self.snapshot(cfg, step), at / len(steps), (at + 1) / len(steps))
             if snapshot.step < step:
                 break
             results.append(look(snapshot))
@@ -92,7 +92,7 @@ def snapshot_of(run: Run) -> Snapshot:
     return Snapshot(run.cfg, run.step, _copy(run.cfg, run.model).to(run.device), run.task, state)
 
 
-def trained(run: Run, step: int) -> Work[None]:
+def train_to(run: Run, step: int) -> Work[None]:
     """Trains a run to `step` in slices, or to where it diverges."""
     start = run.step
     while run.step < step and not run.done:
@@ -100,7 +100,7 @@ def trained(run: Run, step: int) -> Work[None]:
         yield (run.step - start) / (step - start)
 
 
-def finished(work: Work[Result]) -> Result:
+def result_of(work: Work[Result]) -> Result:
     """The result of some work, done at once."""
     while True:
         try:
@@ -110,12 +110,12 @@ def finished(work: Work[Result]) -> Result:
             return result
 
 
-def within(work: Work[Result], low: float, high: float) -> Work[Result]:
+def rescale_progress(work: Work[Result], low: float, high: float) -> Work[Result]:
     """Does a part of some larger work, whose progress it takes from `low` to `high`."""
     return (yield from _rescaled(work, lambda done: low + done * (high - low)))
 
 
-def followed(first: Work[Snapshot], second: Callable[[Snapshot], Work[Result]]) -> Work[Result]:
+def chain(first: Work[Snapshot], second: Callable[[Snapshot], Work[Result]]) -> Work[Result]:
     """Two pieces of work whose progress is one: half each, or all the second's where the first has nothing to do."""
     low = 0.0
 
@@ -125,7 +125,7 @@ def followed(first: Work[Snapshot], second: Callable[[Snapshot], Work[Result]]) 
         return low * done
 
     snapshot = yield from _rescaled(first, half)
-    return (yield from within(second(snapshot), low, 1.0))
+    return (yield from rescale_progress(second(snapshot), low, 1.0))
 
 
 def _rescaled(work: Work[Result], share: Callable[[float], float]) -> Work[Result]:
@@ -138,7 +138,7 @@ def _rescaled(work: Work[Result], share: Callable[[float], float]) -> Work[Resul
         yield share(done)
 
 
-def even_steps(last: int, count: int) -> list[int]:
+def evenly_spaced_steps(last: int, count: int) -> list[int]:
     """Up to `count` steps from 0 to `last`, evenly spaced, each once."""
     return sorted({round(last * at / (count - 1)) for at in range(count)})
 

@@ -36,7 +36,7 @@ class RowWriter:
         self._taps = [*net.stream.stream_taps, *net.stream.branch_taps]
         self.forget()
         for at, tap in enumerate(self._taps):
-            tap.hear = partial(self._hear, at)
+            tap.listener = partial(self._hear, at)
         self.matrices = matrices
         in_blocks = {id(p) for block in matrices for p in block}
         self.others = [p for p in net.parameters() if p.requires_grad and id(p) not in in_blocks]
@@ -78,7 +78,7 @@ class RowWriter:
     def remove(self) -> None:
         """Listens to the taps no longer."""
         for tap in self._taps:
-            tap.hear = None
+            tap.listener = None
 
     def _hear(self, at: int, x: Tensor) -> None:
         self._heard[at] = x

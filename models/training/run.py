@@ -11,8 +11,8 @@ from models.trace import Divergence, Frame, Trace, frame_steps
 from models.training.frames import FrameTaker
 from models.training.loop import Loop
 from models.training.loss import cross_entropy
-from models.training.modes import masked
-from models.training.optimizers import Rates, build_optimizer, scaled
+from models.training.modes import dropout_masks
+from models.training.optimizers import Rates, build_optimizer, parameter_scalings
 from models.training.rows import RowWriter, block_matrices
 
 
@@ -29,7 +29,7 @@ class Run(Loop):
             lr=cfg.lr,
             weight_decay=cfg.weight_decay,
             decay_all=cfg.decayed == "all",
-            scaling=scaled(cfg, self.model, self.model),
+            scaling=parameter_scalings(cfg, self.model, self.model),
         )
         self._rates = Rates([learning_rates(cfg)], self.optimizer, self._device)
         matrices = block_matrices(self.model)
@@ -67,7 +67,7 @@ class Run(Loop):
 
     def _measure(self, k: int) -> None:
         x, y = self.task.batch(k)
-        with masked(self._dropouts, k, self.cfg.seed):
+        with dropout_masks(self._dropouts, k, self.cfg.seed):
             loss = cross_entropy(self.model(x), y)
         self.optimizer.zero_grad()
         loss.backward()

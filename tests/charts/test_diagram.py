@@ -55,10 +55,10 @@ def test_a_small_drawing_has_the_boxes_of_its_block_inside_of_it(arrangement, ne
     width = float(root.get("viewBox").split()[2])
     drawn = [box.get("class") for box in root.iter("rect")]
     if cfg.skip_repeats == 1:
-        assert drawn.count("norm") == sum(norm != "none" for one in plan(cfg).of_block(2) for norm in one.norms)
+        assert drawn.count("norm") == sum(norm != "none" for one in plan(cfg).block_sublayers(2) for norm in one.norms)
     assert all(float(box.get("x")) + float(box.get("width")) <= width for box in root.iter("rect"))
     assert width <= 330, "beside the stack its letters keep their size"
-    assert ("single" in root.get("class").split()) == (len(plan(cfg).of_block(2)) == 1)
+    assert ("single" in root.get("class").split()) == (len(plan(cfg).block_sublayers(2)) == 1)
 
 
 def test_a_numbered_drawing_has_the_ways_through_and_past_its_branch_which_meet_at_the_sum():

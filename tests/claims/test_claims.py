@@ -21,7 +21,7 @@ from models.insight.theory import law
 from models.instruments.facts import FACTS, measure_fact
 from models.nets import build_model
 from models.spec import RunConfig
-from models.spec.budget import over_budget, step_seconds
+from models.spec.budget import budget_refusal, step_seconds
 from models.trace import Trace
 from models.training import Run
 from tests.app_page import address, charts, labels, press, sound, words
@@ -56,7 +56,7 @@ def test_every_net_is_legal_is_within_the_budget_and_survives_its_link() -> None
     for claim in CLAIMS.values():
         assert len(claim.nets) <= 4
         for cfg in claim.nets.values():
-            assert over_budget(cfg) is None
+            assert budget_refusal(cfg) is None
             assert RunConfig.from_query(cfg.to_query()) == (cfg, [])
         runs = [one.cfg for one in claim.sources.values() if isinstance(one, Trained)]
         assert sum(step_seconds(cfg) * cfg.steps for cfg in runs) < 15

@@ -24,7 +24,7 @@ from torch.nn import functional
 from models.export.script.script import standalone_script
 from models.nets import build_model, norms
 from models.spec import ACTIVATIONS, ARRANGEMENTS, INITS, NETS, NORMS, OPTIMIZERS, PLACEMENTS, STACKS, TASKS, RunConfig
-from models.spec.code import block_code, block_parts, named_parts
+from models.spec.code import block_code, block_parts, parts_by_name
 from models.spec.vocabulary import POSITIONS
 from models.training import Run
 from tests.arrangements import every_pair
@@ -256,7 +256,7 @@ def test_a_script_needs_only_torch_and_holds_only_what_it_uses() -> None:
 
 def namespace(cfg: RunConfig, block: torch.nn.Module, number: int) -> dict[str, Any]:
     """The names of `block_code`, bound to the parts of a block that the builder made."""
-    parts: dict[str, Any] = {name: _part(block, path) for name, (path, _) in named_parts(cfg, number).items()}
+    parts: dict[str, Any] = {name: _part(block, path) for name, (path, _) in parts_by_name(cfg, number).items()}
     attention = getattr(block["attn"], "function", None) if cfg.net == "transformer" else None  # type: ignore[index]
     own = {"rotary": getattr(attention, "turn", None)} | dict.fromkeys(
         ("alibi", "relative_bias"), getattr(attention, "relative", None)
@@ -306,7 +306,7 @@ def test_the_parts_of_a_block_are_made_as_the_builder_makes_them() -> None:
         block = build_model(cfg).stream.blocks["b03"]
         made: dict[str, Any] = vars(norms) | {"torch": torch}
         exec(block_parts(cfg), made)
-        for name, (path, _) in named_parts(cfg).items():
+        for name, (path, _) in parts_by_name(cfg).items():
             assert repr(made[name]) == repr(_part(block, path))
 
 

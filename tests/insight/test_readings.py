@@ -39,7 +39,7 @@ def test_rms_norm_does_not_keep_the_mean():
 @pytest.mark.parametrize("depth", [8, 32])
 def test_under_gpt2s_init_the_stream_grows_by_half_at_most_whatever_the_depth(net, depth):
     assert 1.25 < growth(RunConfig.arranged("pre-norm + GPT-2 init", net=net, depth=depth)) < 1.6
-    assert "at most about half" in ARRANGEMENTS["pre-norm + GPT-2 init"].reading
+    assert "at most about half" in ARRANGEMENTS["pre-norm + GPT-2 init"].description
 
 
 def test_adams_first_steps_are_the_learning_rate_and_later_ones_mostly_smaller():
@@ -66,7 +66,7 @@ def test_what_a_sandwich_adds_has_the_size_of_its_norms_gain():
     branches = run.trace().branch_rms
     np.testing.assert_allclose(branches[0], 1, atol=1e-3)
     assert np.abs(branches[-1] - 1).max() > 0.015
-    assert "of the size of the norm's gain, 1 at first" in PLACEMENTS["sandwich"].reading
+    assert "of the size of the norm's gain, 1 at first" in PLACEMENTS["sandwich"].description
 
 
 def test_rms_norm_has_no_bias_and_dynamic_tanh_no_eps():

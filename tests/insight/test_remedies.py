@@ -11,9 +11,9 @@ from models.insight.postmortem import RULES, UNEXPLAINED, postmortem
 from models.insight.remedy import LONGER, LONGEST, NEARLY, ORDER, candidates, has_failed, judge_trial, rank_helpful
 from models.instruments.trial import trial
 from models.spec import RunConfig, knobs
-from models.spec.pairings import differing
+from models.spec.pairings import differing_fields
 from models.training import Replays, Run
-from models.training.replay import finished
+from models.training.replay import result_of
 from tests.strategies import configs
 
 SHORT = {"depth": 16, "width": 32, "batch": 32, "steps": 120, "device": "cpu"}
@@ -68,7 +68,7 @@ def test_a_run_that_fails_learns_with_what_is_offered_first(cfg):
     lost = trace.divergence is not None
     (first, *_), tried = offered(cfg, postmortem(cfg, trace).remedies if lost else (), diverged=lost)
     other = replace(cfg, **first.fields)
-    assert set(differing((cfg, other))) == set(first.fields)
+    assert set(differing_fields((cfg, other))) == set(first.fields)
     good = trained(replace(other, steps=300)).trace()
     assert good.divergence is None
     share = LEARNED_BELOW if tried[first.label].learns else NEARLY  # a transformer that copies takes longer
@@ -107,7 +107,7 @@ def test_every_candidate_is_legal_says_what_it_sets_and_leaves_what_must_stay(cf
     assert len({one.label for one in every}) == len(every)
     for one in every:
         other = replace(cfg, **one.fields)
-        assert set(differing((cfg, other))) == set(one.fields)
+        assert set(differing_fields((cfg, other))) == set(one.fields)
         for name in one.fields:
             assert knobs()[name][1].label.lower() in one.label
     assert all("lr" not in one.fields for one in candidates(cfg, ("lr", "clip"), fixed=("lr",)))

@@ -5,7 +5,7 @@ from typing import Any
 from streamlit.testing.v1 import AppTest
 
 from models.spec import RunConfig
-from models.training import Replays, Snapshot, finished
+from models.training import Replays, Snapshot, result_of
 from tests.app_page import SMALL, playground, sound
 
 NETS: dict[str, dict[str, Any]] = {
@@ -24,7 +24,7 @@ DIVERGES = {"lr": 10.0, "placement": "none", "init_gain": 10.0, "depth": 8, "ste
 
 def still_at(cfg: RunConfig, step: int = 0) -> Snapshot:
     """The net of a run at a step."""
-    return finished(Replays().snapshot(cfg, step))
+    return result_of(Replays().snapshot(cfg, step))
 
 
 def opened(instrument: str, **query: str) -> AppTest:

@@ -14,7 +14,7 @@ from models.labs.cache import DecoderSize
 from models.nets.branches import Attention
 from models.service.wire import size
 from models.spec import ARRANGEMENTS, POSITIONS, TASKS, RunConfig
-from models.training import Replays, finished
+from models.training import Replays, result_of
 from tests.instruments.test_generation import BOOK, SIXTEEN, TEXT, snapshot
 from tests.instruments.test_lens import TINY
 
@@ -91,4 +91,4 @@ def test_what_cannot_be_put_in_place_of_a_token_is_refused(bad):
 
 @pytest.mark.parametrize(("name", "args"), [("cached", {}), ("replacement", {"at": 1, "token": "x"})])
 def test_the_trainer_answers_and_the_answer_crosses_the_wire(name, args):
-    assert size(finished(INSTRUMENTS[name](Replays(), BOOK, step=3, text=TEXT, **args))) > 0
+    assert size(result_of(INSTRUMENTS[name](Replays(), BOOK, step=3, text=TEXT, **args))) > 0

@@ -9,7 +9,7 @@ from components.instruments.panel import Measured
 from models.insight.check import check_sentence, relative_error, rounding_error
 from models.instruments.check import DIFFERENCE_STEPS, check
 from models.spec import RunConfig
-from models.training import Replays, Run, finished
+from models.training import Replays, Run, result_of
 from tests.arrangements import PAIRS, in_turn
 from tests.drawn import drawn
 from tests.instruments.nets import DIVERGES, NETS
@@ -34,7 +34,7 @@ CASES += [RunConfig(**TINY | other) for other in OTHERS]
 
 
 def snapshot(cfg, step=3):
-    return finished(Replays().snapshot(cfg, step))
+    return result_of(Replays().snapshot(cfg, step))
 
 
 def chosen(found, key):
@@ -82,7 +82,7 @@ def test_the_slopes_are_those_of_a_linear_net_written_out_with_numpy():
     shares /= shares.sum(1, keepdims=True)
     error = (shares - np.eye(logits.shape[1])[y.reshape(-1)]) / len(x)
     at_stream = error @ parts["head.weight"]
-    found = finished(check(own, block=1))
+    found = result_of(check(own, block=1))
     assert found.analytic[0] == pytest.approx(np.linalg.norm(at_stream.T @ start))
     assert found.analytic[2] == pytest.approx(np.linalg.norm(at_stream))
     np.testing.assert_allclose(chosen(found, "difference"), found.analytic, rtol=1e-6, atol=1e-10)
@@ -93,13 +93,13 @@ def test_the_slopes_are_those_of_a_linear_net_written_out_with_numpy():
 def test_nothing_that_was_moved_stays_moved():
     own = snapshot(RunConfig(**TINY))
     before = {name: value.clone() for name, value in own.model.double().state_dict().items()}
-    finished(check(own, block=1))
+    result_of(check(own, block=1))
     assert all(torch.equal(before[name], value) for name, value in own.model.state_dict().items())
 
 
 def test_the_error_falls_with_the_square_of_the_step_until_rounding():
     cfg = RunConfig(**TINY | {"activation": "tanh"})
-    found = finished(check(snapshot(cfg), block=1))
+    found = result_of(check(snapshot(cfg), block=1))
     errors = relative_error(found.analytic[:, None], found.difference)[0]
     assert errors[0] / errors[1] == pytest.approx(100, rel=0.3)
     assert chosen(found, "step")[0] == pytest.approx(
@@ -112,11 +112,11 @@ def test_a_wrong_gradient_is_caught(monkeypatch):
     own = snapshot(RunConfig(**TINY | {"activation": "tanh"}))
     wrong = torch.autograd.grad
     monkeypatch.setattr(torch.autograd, "grad", lambda *given, **more: [1.001 * grad for grad in wrong(*given, **more)])
-    assert "differ by a relative 0.001" in sentence_of(finished(check(own, block=1)))
+    assert "differ by a relative 0.001" in sentence_of(result_of(check(own, block=1)))
 
 
 def test_kinks_of_relu_are_counted_at_large_steps():
-    found = finished(check(snapshot(RunConfig(**TINY | {"batch": 64, "depth": 4})), block=1))
+    found = result_of(check(snapshot(RunConfig(**TINY | {"batch": 64, "depth": 4})), block=1))
     assert found.kinks[0, 0] > 0
     assert (np.diff(found.kinks, axis=1) <= 0).all()
 
@@ -127,14 +127,14 @@ def test_a_block_without_weights_has_a_stream_only_and_an_absent_block_is_refuse
     assert found.target == ("stream", "stream")
     assert list(found.rms) == ["stream"]
     with pytest.raises(ValueError, match="block is 3; legal is a whole number from 1 to 2"):
-        finished(check(snapshot(cfg), block=3))
+        result_of(check(snapshot(cfg), block=3))
 
 
 def test_a_run_that_diverged_has_nothing_to_check():
     cfg = RunConfig(**TINY | DIVERGES)
     own = snapshot(cfg, 40)
     assert own.step < 40
-    found = finished(check(own, block=8))
+    found = result_of(check(own, block=8))
     assert "nothing to check" in sentence_of(found)
     drawn(error_chart(found))
 
@@ -143,5 +143,5 @@ def test_a_step_after_the_last_update_has_no_row():
     cfg = RunConfig(**TINY)
     run = Run(cfg)
     run.advance(10)
-    found = finished(check(snapshot(cfg, 10), block=1))
+    found = result_of(check(snapshot(cfg, 10), block=1))
     assert log_rows(Measured(found, cfg, 10, {"block": 1}), run.trace())["log"] == ["no row of the log"] * 2

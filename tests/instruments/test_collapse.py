@@ -16,7 +16,7 @@ from models.instruments.attention import attention_parts
 from models.instruments.collapse import attention_numbers, collapse, site_numbers
 from models.nets.branches import Attention
 from models.spec import RunConfig, plan
-from models.training import Run, finished
+from models.training import Run, result_of
 from tests.app_page import charts, words
 from tests.arrangements import every_pair
 from tests.drawn import drawn
@@ -29,7 +29,7 @@ ROWS = NETS["transformer"]
 
 
 def measured(cfg, step=0):
-    return finished(collapse(still_at(cfg, step)))
+    return result_of(collapse(still_at(cfg, step)))
 
 
 def by_numpy(x_GND):
@@ -199,7 +199,7 @@ def test_every_arrangement_of_both_nets_stays_within_the_bounds(arrangement, net
 def test_other_parts_are_measured_too_and_batch_norm_keeps_its_statistics(net, other):
     snapshot = still_at(RunConfig(**TINY | NETS[net] | other), 2)
     before = {name: value.clone() for name, value in snapshot.model.state_dict().items()}
-    found = finished(collapse(snapshot))
+    found = result_of(collapse(snapshot))
     assert all(torch.equal(before[name], value) for name, value in snapshot.model.state_dict().items())
     assert np.isfinite(found.cosine).all()
     if net == "transformer":
@@ -223,7 +223,7 @@ def test_a_run_that_diverged_has_no_numbers_and_says_so(net):
     cfg = RunConfig(**TINY | NETS[net] | DIVERGES)
     snapshot = still_at(cfg, 40)
     assert snapshot.step < 40
-    found = finished(collapse(snapshot))
+    found = result_of(collapse(snapshot))
     assert np.isnan(found.cosine[-1])
     assert "no cosine" in collapse_sentence(plan(cfg).sites, "Vectors", 8, found.cosine, found.rank)
 

@@ -13,7 +13,7 @@ from models.instruments.covariate import SHIFTED, covariate_shift, draw_shift
 from models.nets import build_model
 from models.spec import RunConfig
 from models.tasks import open_task
-from models.training import Replays, finished
+from models.training import Replays, result_of
 from tests import hand
 
 CFG = RunConfig(depth=3, width=16, batch=32, steps=24, residual=False, init="xavier", lr=0.05, device="cpu")
@@ -22,7 +22,7 @@ SIZE = 0.7
 
 @pytest.fixture(scope="module")
 def found():
-    return finished(covariate_shift(Replays(), CFG, block=2, shift=SIZE))
+    return result_of(covariate_shift(Replays(), CFG, block=2, shift=SIZE))
 
 
 def forward(net, cfg, x, size, *, step, block):
@@ -87,7 +87,7 @@ def test_batch_norm_removes_the_shift_of_means_and_injection_puts_it_back(found)
 @pytest.mark.parametrize("asked", [{"block": 4}, {"block": 0}, {"block": 1, "shift": 1e300}, {"block": 1, "shift": -1}])
 def test_a_block_or_a_shift_out_of_bounds_is_refused(asked):
     with pytest.raises(ValueError, match="legal is"):
-        finished(covariate_shift(Replays(), CFG, **asked))
+        result_of(covariate_shift(Replays(), CFG, **asked))
 
 
 def test_the_sentence_follows_the_numbers():

@@ -15,7 +15,7 @@ from models.instruments import INSTRUMENTS
 from models.instruments.distributions import bin_centres, distributions, histogram, kurtosis, unit_shares
 from models.spec import RunConfig, plan
 from models.trace import frame_steps
-from models.training import Replays, Run, finished
+from models.training import Replays, Run, result_of
 from tests.app_page import charts, sound, words
 from tests.arrangements import every_pair
 from tests.drawn import drawn
@@ -28,7 +28,7 @@ TINY = {"depth": 2, "width": 16, "batch": 8, "steps": 10, "device": "cpu"}
 
 
 def measured(cfg, step=0):
-    return finished(distributions(finished(Replays().snapshot(cfg, step))))
+    return result_of(distributions(result_of(Replays().snapshot(cfg, step))))
 
 
 def by_hand(cfg):
@@ -148,9 +148,9 @@ def test_every_arrangement_of_both_nets_has_whole_histograms(arrangement, net):
 )
 def test_other_parts_are_measured_too_and_batch_norm_keeps_its_statistics(other):
     cfg = RunConfig(**TINY | other)
-    snapshot = finished(Replays().snapshot(cfg, 3))
+    snapshot = result_of(Replays().snapshot(cfg, 3))
     before = {name: value.clone() for name, value in snapshot.model.state_dict().items()}
-    found = finished(distributions(snapshot))
+    found = result_of(distributions(snapshot))
     assert np.isfinite(found.shares).all()
     assert all(torch.equal(before[name], value) for name, value in snapshot.model.state_dict().items())
     assert found.inside == (("b02",) if "overrides" in other else ("b01", "b02"))
@@ -159,9 +159,9 @@ def test_other_parts_are_measured_too_and_batch_norm_keeps_its_statistics(other)
 
 def test_a_run_that_diverged_says_what_is_lost():
     cfg = RunConfig(**TINY | DIVERGES)
-    snapshot = finished(Replays().snapshot(cfg, 40))
+    snapshot = result_of(Replays().snapshot(cfg, 40))
     assert snapshot.step < 40
-    found = finished(distributions(snapshot))
+    found = result_of(distributions(snapshot))
     assert found.lost[-1] > 0
     assert np.isnan(found.dead[-1])
     assert "not finite" in tails_sentence(plan(cfg).sites, found.kurtosis)
@@ -169,11 +169,11 @@ def test_a_run_that_diverged_says_what_is_lost():
 
 def test_the_film_of_a_layer_is_what_the_steps_show_one_by_one():
     cfg = RunConfig(**TINY, norm="batch norm")
-    film = finished(INSTRUMENTS["layer film"](Replays(), cfg, step=9, site="b02"))
+    film = result_of(INSTRUMENTS["layer film"](Replays(), cfg, step=9, site="b02"))
     assert film.steps.tolist() == [step for step in frame_steps(10) if step <= 9]
     for at, step in enumerate(film.steps.tolist()):
         np.testing.assert_array_equal(film.shares[at], measured(cfg, step).shares[2])
-    inside = finished(INSTRUMENTS["layer film"](Replays(), cfg, step=0, site="b02", inside=True))
+    inside = result_of(INSTRUMENTS["layer film"](Replays(), cfg, step=0, site="b02", inside=True))
     assert inside.shares[0, :24].sum() == 0  # after ReLU nothing is negative
     assert inside.steps.tolist() == [0]
 
@@ -183,7 +183,7 @@ def test_a_layer_that_is_not_there_is_refused_with_what_is(site, inside, legal):
     net = NETS["mlp"] if site == "b09" else NETS["transformer"]
     cfg = RunConfig(**TINY | net)
     with pytest.raises(ValueError, match=f"site is '{site}'.*{legal}"):
-        finished(INSTRUMENTS["layer film"](Replays(), cfg, step=0, site=site, inside=inside))
+        result_of(INSTRUMENTS["layer film"](Replays(), cfg, step=0, site=site, inside=inside))
 
 
 def test_the_map_keeps_every_share_and_names_its_bins():

@@ -21,7 +21,7 @@ from models.insight.gaussian import moments
 from models.insight.theory import Law, branch_gains, factor_per_sublayer, law
 from models.instruments.signal import signal
 from models.spec import ARRANGEMENTS, INITS, RunConfig, plan
-from models.training import Replays, finished
+from models.training import Replays, result_of
 from tests import traces
 from tests.drawn import drawn
 
@@ -206,7 +206,7 @@ def test_the_gaussian_averages_at_other_sizes_are_scipys(q):
 @pytest.mark.parametrize("expansion", [1, 4])
 def test_the_predicted_gains_of_a_branch_are_the_measured_ones(init, expansion):
     cfg = RunConfig(depth=2, width=64, init=init, expansion=expansion, device="cpu")
-    found = finished(signal(Replays(), cfg, step=0))
+    found = result_of(signal(Replays(), cfg, step=0))
     v_f, v_b = branch_gains(cfg, "mlp")
     assert found.v_f.mean() == pytest.approx(v_f, rel=0.15)
     assert found.v_b.mean() == pytest.approx(v_b, rel=0.15)
@@ -219,7 +219,7 @@ def test_the_predicted_gains_of_a_branch_are_the_measured_ones(init, expansion):
 @pytest.mark.full
 def test_the_measurement_of_every_arrangement_has_its_shape_and_a_sentence(name, net):
     cfg = RunConfig.arranged(name, net=net, depth=2, width=16, device="cpu")
-    found = finished(signal(Replays(), cfg, step=7))
+    found = result_of(signal(Replays(), cfg, step=7))
     sites = plan(cfg).sites
     assert found.mean_square.shape == found.grad_norm.shape == (6, len(sites))
     assert found.v_f.shape == found.v_b.shape == (6, len(sites) - 1)
@@ -232,7 +232,7 @@ def test_the_measurement_of_every_arrangement_has_its_shape_and_a_sentence(name,
 
 def test_the_seeds_go_on_from_the_configurations_own():
     cfg = RunConfig(depth=2, width=16, seed=5, device="cpu")
-    found = finished(signal(Replays(), cfg, step=0))
+    found = result_of(signal(Replays(), cfg, step=0))
     assert found.seeds == (5, 6, 7, 8, 9, 10)
     expected = signal_at_init(cfg, range(5, 11), rows=128)
     np.testing.assert_array_equal(found.mean_square, expected.mean_square)
@@ -241,7 +241,7 @@ def test_the_seeds_go_on_from_the_configurations_own():
 
 def test_a_sublayer_that_was_taken_out_has_no_gain_and_one_that_overflows_no_law():
     cfg = RunConfig(depth=3, width=16, overrides=((2, "identity", True),), device="cpu")
-    assert np.isnan(finished(signal(Replays(), cfg, step=0)).v_f).any(0).tolist() == [False, True, False]
+    assert np.isnan(result_of(signal(Replays(), cfg, step=0)).v_f).any(0).tolist() == [False, True, False]
     assert law(cfg).mean_square[1] == law(cfg).mean_square[2]
     huge = law(RunConfig.arranged("residual only", depth=128, init_gain=10.0, init="he"))
     drawn(prediction_chart("t", "u", ("x0",), np.ones((2, 1)), huge.mean_square, hue=SIGNAL))

@@ -11,7 +11,7 @@ from models.instruments.lens import lens, token_ids
 from models.service.wire import size
 from models.spec import ARRANGEMENTS, RunConfig
 from models.tasks import alphabet
-from models.training import Replays, Run, finished, snapshot_of
+from models.training import Replays, Run, result_of, snapshot_of
 from tests.instruments.test_lens import TINY, looked
 
 BOOK = RunConfig.arranged("pre-norm", **TINY)
@@ -26,7 +26,7 @@ def snapshot(cfg: RunConfig = BOOK, steps: int = 3):
 
 
 def goes_on(one, **args):
-    return finished(continuation(one, **args))
+    return result_of(continuation(one, **args))
 
 
 def spoken(one, text):
@@ -155,5 +155,5 @@ def test_the_refinement_is_the_lens_with_the_attention_of_every_block_by_hand():
 
 @pytest.mark.parametrize("name", ["continuation", "revision", "refinement"])
 def test_the_trainer_answers_for_the_net_of_a_step_and_the_answer_crosses_the_wire(name):
-    answer = finished(INSTRUMENTS[name](Replays(), BOOK, step=3, text=TEXT))
+    answer = result_of(INSTRUMENTS[name](Replays(), BOOK, step=3, text=TEXT))
     assert size(answer) > 0

@@ -15,7 +15,7 @@ from models.instruments.health import adam_state, gates_and_gains, health, signa
 from models.lessons.glossary import ENTRIES
 from models.spec import ARRANGEMENTS, RunConfig
 from models.trace import Columns, Frame, trace_of
-from models.training import Replays, Run, finished
+from models.training import Replays, Run, result_of
 from tests.app_page import charts, sound, trained, words
 from tests.drawn import all_drawn
 from tests.instruments.nets import DIVERGES, NETS, opened, still_at
@@ -26,7 +26,7 @@ TINY = {"depth": 2, "width": 16, "batch": 8, "steps": 10, "device": "cpu"}
 
 
 def measured(snapshot, **args):
-    return finished(health(snapshot, **args)).noise
+    return result_of(health(snapshot, **args)).noise
 
 
 def per_sample_gradients(snapshot):
@@ -192,14 +192,14 @@ def test_the_state_of_adam_is_the_recursion_over_all_gradients(optimizer):
     cfg = RunConfig(**TINY, optimizer=optimizer, lr=1e-3, activation="tanh", weight_decay=0.1)
     m, v, replays = 0.0, 0.0, Replays()
     for step in range(4):
-        snapshot = finished(replays.snapshot(cfg, step))
+        snapshot = result_of(replays.snapshot(cfg, step))
         x, y = snapshot.batch()
         cross_entropy(snapshot.model(x).flatten(0, 1), y.flatten()).backward()
         g = np.concatenate([p.grad.double().numpy().ravel() for p in snapshot.model.stream.blocks["b02"].parameters()])
         g = g + (0.1 * _weights(snapshot) if optimizer == "adam" else 0)  # Adam's decay is a part of the gradient
         m, v = 0.9 * m + 0.1 * g, 0.999 * v + 0.001 * g**2
     m, v = m / (1 - 0.9**4), v / (1 - 0.999**4)
-    found = adam_state(finished(replays.snapshot(cfg, 4)))
+    found = adam_state(result_of(replays.snapshot(cfg, 4)))
     assert found.ratio[1] == pytest.approx(np.sqrt((m**2).mean() / v.mean()), rel=1e-4)
     assert found.near[1] == pytest.approx((abs(abs(m) / (np.sqrt(v) + 1e-8) - 1) <= 0.1).mean(), abs=0.005)
     assert 0.05 < found.near[1] < 0.95

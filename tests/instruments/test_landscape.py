@@ -26,7 +26,7 @@ from models.instruments.curvature import hessian_products, largest_eigenvalue, s
 from models.instruments.landscape import direction, landscape
 from models.nets import build_model
 from models.spec import RunConfig
-from models.training import Replays, Run, finished
+from models.training import Replays, Run, result_of
 from tests.app_page import charts, press, words
 from tests.arrangements import PAIRS, in_turn
 from tests.drawn import drawn
@@ -47,7 +47,7 @@ def name_of(cfg):
 
 
 def still_at(cfg, step=3):
-    return finished(Replays().snapshot(cfg, step))
+    return result_of(Replays().snapshot(cfg, step))
 
 
 @pytest.fixture
@@ -88,7 +88,7 @@ def test_a_cell_is_the_loss_of_the_net_with_its_weights_moved_by_hand():
     moved.load_state_dict({name: p + 0.5 * d[name] - 0.25 * e[name] if name in d else p for name, p in own.items()})
     x, y = snapshot.batch()
     expected = F.cross_entropy(moved(x)[:, 0], y[:, 0]).item()
-    found = finished(landscape(snapshot, cells=25, reach=0.75))
+    found = result_of(landscape(snapshot, cells=25, reach=0.75))
     column, row = (int(np.argmin(np.abs(found.axis - place))) for place in (0.5, -0.25))
     assert found.axis[column] == pytest.approx(0.5)
     assert found.loss[row, column] == pytest.approx(expected, rel=1e-4)
@@ -102,7 +102,7 @@ def test_a_cell_is_the_loss_of_the_net_with_its_weights_moved_by_hand():
 def test_the_middle_of_every_slice_is_the_loss_of_the_log(cfg):
     run = Run(cfg)
     run.advance(4)
-    found = finished(landscape(still_at(cfg), cells=3, reach=0.5))
+    found = result_of(landscape(still_at(cfg), cells=3, reach=0.5))
     assert found.loss.shape == (3, 3)
     assert found.loss[1, 1] == pytest.approx(run.trace().loss[3], rel=1e-6)
     assert np.isfinite(found.loss).all()
@@ -115,7 +115,7 @@ def test_the_middle_of_every_slice_is_the_loss_of_the_log(cfg):
 )
 def test_a_slice_that_there_is_not_is_refused_by_name(args, said):
     with pytest.raises(ValueError, match=said):
-        finished(landscape(still_at(RunConfig(**TINY)), **args))
+        result_of(landscape(still_at(RunConfig(**TINY)), **args))
 
 
 # --- sharpness ---
@@ -158,7 +158,7 @@ SPIRAL = {"task": "spiral", "depth": 1, "activation": "tanh"}
 )
 def test_the_sharpness_is_the_largest_eigenvalue_of_the_full_hessian(cfg):
     values = np.linalg.eigvalsh(full_hessian(cfg, 3))
-    found = finished(sharpness(Replays(), cfg, step=3))
+    found = result_of(sharpness(Replays(), cfg, step=3))
     assert found.steps.tolist() == [0, 1, 2, 3]
     assert found.residual[-1] < curvature.RESIDUAL
     assert found.sharpness[-1] == pytest.approx(values.max(), rel=5e-3)
@@ -206,7 +206,7 @@ def test_adam_has_no_line_and_the_sentence_says_so():
 
 def test_the_rate_is_that_of_the_schedule():
     cfg = RunConfig(**TINY | {"warmup": 4, "lr": 0.04, "optimizer": "sgd"})
-    found = finished(sharpness(Replays(), cfg, step=10))
+    found = result_of(sharpness(Replays(), cfg, step=10))
     assert found.steps.tolist() == [0, 1, 3, 4, 6, 7, 9, 10]
     np.testing.assert_allclose(found.rate, [0.01, 0.02, 0.04, 0.04, 0.04, 0.04, 0.04, 0.04])
 
@@ -236,15 +236,15 @@ def test_the_singular_values_are_those_of_finite_differences(cfg):
                 ends.append(model.stream(moved)[0, -1].numpy())
             columns.append((ends[0] - ends[1]) / 2e-5)
     expected = np.linalg.svd(np.array(columns).T, compute_uv=False)
-    found = finished(stream_jacobian(still_at(cfg)))
+    found = result_of(stream_jacobian(still_at(cfg)))
     np.testing.assert_allclose(found.singular_values, expected, rtol=1e-5, atol=1e-6 * expected[0])
     assert found.samples == (8 if cfg.norm == "batch norm" else 1)
 
 
 def test_the_identity_has_singular_values_of_one_and_layer_norm_loses_two_directions():
     nothing = RunConfig(**TINY | {"overrides": ((1, "identity", True), (2, "identity", True))})
-    np.testing.assert_allclose(finished(stream_jacobian(still_at(nothing))).singular_values, 1)
-    values = finished(
+    np.testing.assert_allclose(result_of(stream_jacobian(still_at(nothing))).singular_values, 1)
+    values = result_of(
         stream_jacobian(still_at(RunConfig(**TINY | {"placement": "post-norm", "eps": 1e-12})))
     ).singular_values
     assert (values[-2:] < 1e-9 * values[0]).all()
@@ -254,7 +254,7 @@ def test_the_identity_has_singular_values_of_one_and_layer_norm_loses_two_direct
 def test_a_wide_stream_has_no_whole_jacobian():
     assert panel.WIDEST == curvature.MAX_WIDTH
     with pytest.raises(ValueError, match="width is 72; the Jacobian is taken up to 64"):
-        finished(stream_jacobian(still_at(RunConfig(**TINY | {"width": 72}), 0)))
+        result_of(stream_jacobian(still_at(RunConfig(**TINY | {"width": 72}), 0)))
 
 
 # --- runs that diverged, sentences, figures ---
@@ -266,12 +266,12 @@ def test_a_run_that_diverged_has_no_numbers_and_says_so(net):
     cfg = RunConfig(**DIVERGES | net)
     snapshot = still_at(cfg, 40)
     assert snapshot.step < 40
-    walked, stretched = finished(landscape(snapshot, cells=3)), finished(stream_jacobian(still_at(cfg, 40)))
+    walked, stretched = result_of(landscape(snapshot, cells=3)), result_of(stream_jacobian(still_at(cfg, 40)))
     assert not np.isfinite(walked.loss[1, 1])
     assert "not finite" in slice_sentence(walked.axis, walked.loss)
     assert np.isnan(stretched.singular_values).all()
     assert "not finite" in jacobian_sentence(stretched.singular_values)
-    found = finished(sharpness(Replays(), cfg, step=snapshot.step))
+    found = result_of(sharpness(Replays(), cfg, step=snapshot.step))
     columns = {key: getattr(found, key) for key in ("steps", "rate", "sharpness", "residual")}
     assert "not finite" in sharpness_sentence(cfg.optimizer, **columns)
     drawn(slice_map(walked.axis, walked.loss))

@@ -19,7 +19,7 @@ from models.nets.sublayer import IdentitySublayer
 from models.service.wire import size
 from models.spec import ARRANGEMENTS, RunConfig, plan
 from models.tasks import alphabet
-from models.training import Replays, finished
+from models.training import Replays, result_of
 from tests import hand
 from tests.app_page import charts, press, sound, words
 from tests.arrangements import in_turn
@@ -52,7 +52,7 @@ OTHERS = [
 
 
 def still_at(cfg, step=3):
-    return finished(Replays().snapshot(cfg, step))
+    return result_of(Replays().snapshot(cfg, step))
 
 
 def read_by_net(snapshot, text=TEXT):

@@ -14,7 +14,7 @@ from models.insight.paths import lengths_sentence, path_counts, shares_sentence
 from models.instruments import paths as module
 from models.instruments.paths import gradient_shares, path_lengths
 from models.spec import RunConfig, plan
-from models.training import Replays, Run, finished
+from models.training import Replays, Run, result_of
 from tests.arrangements import PAIRS, in_turn
 from tests.drawn import drawn
 from tests.instruments.nets import DIVERGES, NETS
@@ -47,7 +47,7 @@ IN_TURN = [*in_turn(CASES[: len(PAIRS)], called=named), *CASES[len(PAIRS) :]]
 
 
 def snapshot(cfg, step=3):
-    return finished(Replays().snapshot(cfg, step))
+    return result_of(Replays().snapshot(cfg, step))
 
 
 def gradient_at_x0(cfg, step=3):
@@ -70,7 +70,7 @@ def test_all_that_came_by_any_number_of_branches_is_the_gradient_at_x0(cfg):
     assert (walk.at_start.sum(0) - expected).abs().max() < 1e-12 * scale
     alive = sum(not one.identity for one in plan(cfg).sublayers)
     assert len(walk.at_start) == alive + 1
-    found = finished(path_lengths(snapshot(cfg)))
+    found = result_of(path_lengths(snapshot(cfg)))
     assert found.projection.sum() == pytest.approx(1)
     assert found.share.sum() == pytest.approx(1)
     assert found.whole == pytest.approx(expected.norm().item())
@@ -78,7 +78,7 @@ def test_all_that_came_by_any_number_of_branches_is_the_gradient_at_x0(cfg):
 
 @pytest.mark.parametrize("cfg", CASES, ids=named)
 def test_skip_and_branch_make_up_the_whole_at_every_add(cfg):
-    found = finished(gradient_shares(snapshot(cfg)))
+    found = result_of(gradient_shares(snapshot(cfg)))
     assert {len(one) for one in vars(found).values() if isinstance(one, np.ndarray)} == {cfg.sublayers}
     np.testing.assert_allclose(found.skip_projection + found.branch_projection, 1, rtol=1e-12)
     for at, one in enumerate(plan(cfg).sublayers):
@@ -92,7 +92,7 @@ def test_skip_and_branch_make_up_the_whole_at_every_add(cfg):
 def test_their_sum_is_the_gradient_that_the_log_shows_before_the_sublayer(cfg):
     run = Run(cfg)
     run.advance(4)
-    found = finished(gradient_shares(snapshot(cfg)))
+    found = result_of(gradient_shares(snapshot(cfg)))
     np.testing.assert_allclose(found.sum_rms, run.trace().grad_rms[3][:-1], rtol=2e-3)
 
 
@@ -129,7 +129,7 @@ def test_a_linear_net_splits_into_the_products_over_all_paths():
                 path = path @ matrices[at]
             total = total + path
         lengths.append(total.norm().item())
-    found = finished(path_lengths(snapshot(cfg, 0)))
+    found = result_of(path_lengths(snapshot(cfg, 0)))
     np.testing.assert_allclose(found.length, lengths, rtol=1e-10)
     np.testing.assert_allclose(found.share, np.array(lengths) / sum(lengths), rtol=1e-10)
     assert found.whole < sum(lengths)
@@ -137,7 +137,7 @@ def test_a_linear_net_splits_into_the_products_over_all_paths():
 
 def test_the_parts_at_each_add_of_a_linear_net_are_g_and_g_times_the_matrix():
     cfg, matrices, g = linear_net(3)
-    found = finished(gradient_shares(snapshot(cfg, 0)))
+    found = result_of(gradient_shares(snapshot(cfg, 0)))
     for at in reversed(range(3)):
         through, both = g @ matrices[at], g + g @ matrices[at]
         assert found.skip_rms[at] == pytest.approx(g.square().mean().sqrt().item())
@@ -164,7 +164,7 @@ def test_a_slice_takes_few_gradients_and_changes_no_number(monkeypatch):
     assert len(shares) > 20
     assert shares == sorted(shares)
     assert 0 <= shares[0] <= shares[-1] <= 1
-    np.testing.assert_allclose(finished(path_lengths(snapshot(cfg))).length, whole.length, rtol=1e-12)
+    np.testing.assert_allclose(result_of(path_lengths(snapshot(cfg))).length, whole.length, rtol=1e-12)
 
 
 def test_attention_outside_is_not_touched_while_a_walk_rests():
@@ -177,7 +177,7 @@ def test_attention_outside_is_not_touched_while_a_walk_rests():
 
 
 def test_branches_that_start_at_zero_pass_nothing_on():
-    found = finished(path_lengths(snapshot(RunConfig.arranged("ReZero", **TINY), 0)))
+    found = result_of(path_lengths(snapshot(RunConfig.arranged("ReZero", **TINY), 0)))
     np.testing.assert_array_equal(found.share, [1, 0, 0])
 
 
@@ -185,7 +185,7 @@ def test_a_run_that_diverged_has_no_share_and_the_sentences_say_so():
     cfg = RunConfig(**TINY | DIVERGES)
     own = snapshot(cfg, 40)
     assert own.step < 40
-    shares, lengths = finished(gradient_shares(own)), finished(path_lengths(own))
+    shares, lengths = result_of(gradient_shares(own)), result_of(path_lengths(own))
     assert np.isnan(shares.skip_projection).all()
     assert "not finite" in shares_sentence(plan(cfg).branches, shares.skip_projection)
     assert "not finite" in lengths_sentence(lengths.share)

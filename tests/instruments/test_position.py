@@ -11,7 +11,7 @@ from models.instruments.position import LEARNED_FROM, beyond, decode_positions, 
 from models.nets.embedding import sinusoids
 from models.spec import RunConfig
 from models.tasks.base import HELD_OUT_SEED
-from models.training import Run, cross_entropy, finished, snapshot_of
+from models.training import Run, cross_entropy, result_of, snapshot_of
 
 SMALL = RunConfig.arranged("pre-norm", net="transformer", task="book", depth=2, width=16, heads=2, batch=4, steps=20)
 
@@ -88,13 +88,13 @@ def test_tasks_without_places_are_refused_in_words():
 @pytest.mark.parametrize("position", ["sinusoidal", "rotary", "relative bias", "alibi", "none"])
 def test_the_first_half_of_a_longer_text_costs_what_the_net_of_the_run_says(position):
     one = snapshot(replace(SMALL, position=position), steps=3)
-    found = finished(beyond(one))
+    found = result_of(beyond(one))
     assert found.loss.shape == (64,)
     assert found.tokens == 32
-    from models.tasks.book import codes, split, windows
+    from models.tasks.book import held_out_start, text_classes, windows
 
-    text = codes(torch.device("cpu"))
-    start = torch.from_numpy(np.linspace(split(), len(text) - 64 - 1, found.windows).astype(np.int64))
+    text = text_classes(torch.device("cpu"))
+    start = torch.from_numpy(np.linspace(held_out_start(), len(text) - 64 - 1, found.windows).astype(np.int64))
     x, y = windows(text, start, 32)
     with torch.no_grad():
         assert found.loss[:32].mean() == pytest.approx(cross_entropy(one.model(x), y).item(), abs=1e-4)
@@ -102,9 +102,9 @@ def test_the_first_half_of_a_longer_text_costs_what_the_net_of_the_run_says(posi
 
 def test_a_learned_table_has_no_rows_beyond_its_length():
     with pytest.raises(ValueError, match="none for token 33"):
-        finished(beyond(snapshot(replace(SMALL, position="learned"))))
+        result_of(beyond(snapshot(replace(SMALL, position="learned"))))
     with pytest.raises(ValueError, match="only the book"):
-        finished(beyond(snapshot(replace(SMALL, task="copy"))))
+        result_of(beyond(snapshot(replace(SMALL, task="copy"))))
 
 
 def test_the_net_that_was_asked_is_as_it_was():

@@ -6,13 +6,13 @@ import torch
 
 from models.instruments.stream import cosine, stream
 from models.spec import RunConfig
-from models.training import Replays, Run, finished
+from models.training import Replays, Run, result_of
 
 CFG = RunConfig(depth=3, width=16, batch=8, steps=20, placement="none", norm="none", activation="tanh", device="cpu")
 
 
 def measured(cfg, step=0):
-    return stream(finished(Replays().snapshot(cfg, step)))
+    return stream(result_of(Replays().snapshot(cfg, step)))
 
 
 def test_every_number_is_that_of_the_stream_worked_out_with_numpy():

@@ -26,7 +26,7 @@ from models.nets import IdentitySublayer, build_model
 from models.spec import TASKS, RunConfig
 from models.spec.plan import block_name
 from models.tasks import open_task
-from models.training import Replays, finished
+from models.training import Replays, result_of
 from models.training.run import Run
 from tests.app_page import charts, sound, words
 from tests.arrangements import every_pair
@@ -40,11 +40,11 @@ STEP = 4
 
 
 def still_at(cfg, step=STEP):
-    return finished(Replays().snapshot(cfg, step))
+    return result_of(Replays().snapshot(cfg, step))
 
 
 def cut(cfg, step=STEP, **args):
-    return finished(surgery(still_at(cfg, step), **args))
+    return result_of(surgery(still_at(cfg, step), **args))
 
 
 def scored(model, cfg):
@@ -104,9 +104,9 @@ def test_a_zeroed_branch_leaves_the_skip_and_the_norm_after_the_add(other):
 
 
 def test_zeroing_and_skipping_are_one_thing_where_nothing_else_stands_in_a_block_and_two_in_post_norm():
-    same = finished(lesions(still_at(RunConfig(**TINY))))
+    same = result_of(lesions(still_at(RunConfig(**TINY))))
     np.testing.assert_allclose(same.skipped_loss, same.zeroed_loss, rtol=1e-6)
-    scaled = finished(lesions(still_at(RunConfig(**TINY, placement="post-norm", skip_scale=3.0, norm="none"))))
+    scaled = result_of(lesions(still_at(RunConfig(**TINY, placement="post-norm", skip_scale=3.0, norm="none"))))
     assert (np.abs(scaled.skipped_loss - scaled.zeroed_loss) > 1e-4).all()
 
 
@@ -211,11 +211,11 @@ def test_a_lesion_is_the_surgery_of_its_block_and_leaves_the_net_whole(arrangeme
     cfg = RunConfig.arranged(arrangement, **TINY, **NETS[net])
     snapshot = still_at(cfg)
     before, parts = {name: value.clone() for name, value in snapshot.model.state_dict().items()}, str(snapshot.model)
-    found = finished(lesions(snapshot))
+    found = result_of(lesions(snapshot))
     assert str(snapshot.model) == parts
     assert all(torch.equal(before[name], value) for name, value in snapshot.model.state_dict().items())
     for key, operation in (("skipped", SKIP), ("zeroed", ZERO)):
-        alone = finished(surgery(snapshot, operation=operation, block=3))
+        alone = result_of(surgery(snapshot, operation=operation, block=3))
         assert getattr(found, f"{key}_loss")[2] == pytest.approx(alone.loss[1], rel=1e-9)
         assert getattr(found, f"{key}_accuracy")[2] == alone.accuracy[1]
         assert getattr(found, f"{key}_loss").shape == (3,)
@@ -227,7 +227,7 @@ def test_a_sublayer_that_is_skipped_is_the_net_built_without_it(arrangement, kin
     cfg = RunConfig.arranged(arrangement, **TINY, **NETS["transformer"])
     snapshot = still_at(cfg)
     before = str(snapshot.model)
-    found = finished(sublayers(snapshot))
+    found = result_of(sublayers(snapshot))
     assert str(snapshot.model) == before
     one, all_of_them = (scored(built_without(cfg, blocks, snapshot.model, kind), cfg) for blocks in ([2], [1, 2, 3]))
     assert (found.without[kind].loss[1], found.without[kind].accuracy[1]) == pytest.approx(one, rel=1e-5)
@@ -237,14 +237,14 @@ def test_a_sublayer_that_is_skipped_is_the_net_built_without_it(arrangement, kin
 
 def test_an_mlp_has_no_sublayers_of_two_kinds():
     with pytest.raises(ValueError, match="only a transformer"):
-        finished(sublayers(still_at(RunConfig(**TINY))))
+        result_of(sublayers(still_at(RunConfig(**TINY))))
 
 
 @pytest.mark.parametrize("net", NETS)
 @pytest.mark.parametrize("other", PARTS, ids=str)
 def test_other_parts_are_cut_too(net, other):
     cfg = RunConfig(**TINY | NETS[net] | other)
-    found = finished(lesions(still_at(cfg)))
+    found = result_of(lesions(still_at(cfg)))
     assert np.isfinite(found.skipped_loss).all()
     assert np.isfinite(found.zeroed_loss).all()
     if "overrides" in other:
@@ -265,7 +265,7 @@ def test_a_run_that_diverged_has_no_lesions_to_compare():
     cfg = RunConfig(**TINY | DIVERGES)
     snapshot = still_at(cfg, 40)
     assert snapshot.step < 40
-    found = finished(lesions(snapshot))
+    found = result_of(lesions(snapshot))
     assert not np.isfinite(found.loss)
     names = [block_name(block) for block in range(1, 9)]
     assert "not finite" in lesion_sentence(names, found.loss, found.skipped_loss, 2.3)

@@ -173,7 +173,7 @@ def test_a_head_is_torchs_attention(causal):
 
 
 def test_many_heads_are_the_apps_attention():
-    module = Attention(4, 2, nn.Identity(), causal=True, norm_qk=nn.Identity, turn=nn.Identity()).double()
+    module = Attention(4, 2, nn.Identity(), causal=True, norm_qk=nn.Identity, rotation=nn.Identity()).double()
     for layer, w in zip((module.w_q, module.w_k, module.w_v, module.w_o), (W_Q, W_K, W_V, np.eye(4)), strict=True):
         layer.weight.data, layer.bias.data = torch.tensor(w.T), torch.zeros(4, dtype=torch.float64)
     joined = np.concatenate(
@@ -252,7 +252,7 @@ def test_a_bias_is_the_apps(kind):
     if kind == "alibi":
         expected = Alibi(8)(32, False)[0]
     else:
-        module = RelativeBias(1, both_ways=True).double()
+        module = RelativeBias(1, bidirectional=True).double()
         numbers = np.random.default_rng([3, 4]).normal(0, 1, 32)
         module.bias.data = torch.tensor(numbers)
         expected = module(32, False)[0].detach()

@@ -16,8 +16,8 @@ from models.insight.baseline import loss_of_guessing
 from models.instruments.generation import continuation
 from models.service.recorded_text import first_config, recorded_text
 from models.spec import ARRANGEMENTS, TASKS
-from models.spec.budget import over_budget
-from models.training import Run, finished, snapshot_of
+from models.spec.budget import budget_refusal
+from models.training import Run, result_of, snapshot_of
 from tests.app_page import charts, press, sound, words
 from tests.drawn import all_drawn
 from tests.labs_page import lab, until
@@ -33,7 +33,7 @@ SIXTEEN = "3 1 4 1 5 9 2 6 5 3 5 8 9 7 9 3"
 @pytest.mark.parametrize("task", NETS)
 def test_every_task_and_arrangement_makes_a_net_that_the_budget_allows(task):
     for arrangement in ARRANGEMENTS:
-        assert over_budget(configuration(task, arrangement, 8, 3000)) is None
+        assert budget_refusal(configuration(task, arrangement, 8, 3000)) is None
         assert configuration(task, arrangement, 3, 100).mask == "causal"
 
 
@@ -50,7 +50,7 @@ def test_the_prompts_of_all_examples_can_be_read():
 @pytest.mark.full
 def test_a_net_of_this_page_learns_to_say_a_sequence_again_token_by_token():
     run = Run(configuration("copy", "pre-norm", 1, 300), probe=False, frames=False)
-    before = finished(continuation(snapshot_of(run), text=SIXTEEN, count=20))
+    before = result_of(continuation(snapshot_of(run), text=SIXTEEN, count=20))
     run.advance(300)
     after = finished(continuation(snapshot_of(run), text=SIXTEEN, count=20))
     assert sum(a == b for a, b in zip(before.written, SIXTEEN.split(), strict=True)) < 8

@@ -16,7 +16,7 @@ from models.instruments.surgery import evaluate_held_out
 from models.nets import build_model
 from models.spec import RunConfig
 from models.tasks import open_task
-from models.training import Replays, Run, cross_entropy, finished, snapshot_of
+from models.training import Replays, Run, cross_entropy, result_of, snapshot_of
 from tests.app_page import charts, press, sound, words
 from tests.drawn import drawn
 from tests.labs_page import lab, until
@@ -27,7 +27,7 @@ NORMS = ("none", "layer norm")
 
 @pytest.fixture(scope="module")
 def found():
-    return finished(few_samples(Replays(), TINY, norms=NORMS, samples=20, seeds=2))
+    return result_of(few_samples(Replays(), TINY, norms=NORMS, samples=20, seeds=2))
 
 
 def plainly(norm, seed):
@@ -94,7 +94,7 @@ def test_the_rise_is_the_median_over_directions_as_long_as_the_filters():
 def test_too_few_and_too_many_samples_are_refused():
     for samples in (19, 1001):
         with pytest.raises(ValueError, match="legal is a whole number from 20 to 1000"):
-            finished(few_samples(Replays(), TINY, norms=NORMS, samples=samples))
+            result_of(few_samples(Replays(), TINY, norms=NORMS, samples=samples))
 
 
 @pytest.mark.parametrize(

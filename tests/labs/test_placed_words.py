@@ -6,7 +6,7 @@ import torch
 
 from components.labs.attention.placed_words import between_sentence, repeated_word
 from models.labs.positions import between, embedded, nearest_rows
-from models.nets.branches import Alibi, Rotary, buckets, distances
+from models.nets.branches import Alibi, Rotary, bucket_indices, relative_distances
 from models.spec import POSITIONS
 from tests.app_page import by_link, charts, sound, words
 from tests.drawn import drawn
@@ -35,7 +35,9 @@ def test_a_query_is_turned_further_than_a_key_by_the_angle_between_them():
 
 
 def test_buckets_and_penalties_are_the_apps():
-    np.testing.assert_array_equal(between("relative bias", 5, 4), buckets(distances(5, "cpu"), both_ways=True))
+    np.testing.assert_array_equal(
+        between("relative bias", 5, 4), bucket_indices(relative_distances(5, "cpu"), bidirectional=True)
+    )
     np.testing.assert_allclose(between("alibi", 5, 4), Alibi(8)(5, False)[0])
     assert between("none", 5, 4).size == 0
 

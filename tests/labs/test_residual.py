@@ -42,7 +42,7 @@ from models.labs.residual import (
 )
 from models.nets.norms import build_norm
 from models.nets.stacks import DLCLStack
-from models.nets.sublayer import RecursiveSublayer, Sublayer, skip_path
+from models.nets.sublayer import RecursiveSublayer, Sublayer, build_skip
 from models.service.client import trainer
 from models.spec import TASKS as ALL_TASKS
 from models.spec import RunConfig
@@ -144,7 +144,7 @@ def test_every_placement_walks_as_the_apps_sublayers_do(placement, skip):
         branch = Says(output)
         sublayer = Sublayer(
             branch,
-            skip=skip_path(skip),
+            skip=build_skip(skip),
             norm_in=norm_of(slots.norm_in),
             norm_out=norm_of(slots.norm_out),
             norm_add=norm_of(slots.norm_add),
@@ -219,7 +219,7 @@ def test_pre_norm_forgets_nothing_and_post_norm_fades_the_oldest_most():
 
 @pytest.mark.parametrize("weight", [0.5, 2.0, 3.7])
 def test_a_scaled_skip_is_the_apps(weight):
-    sublayer = Sublayer(Says(BRANCHES[0]), skip=skip_path(weight), norm_add=norm_of(True))
+    sublayer = Sublayer(Says(BRANCHES[0]), skip=build_skip(weight), norm_add=norm_of(True))
     expected = sublayer(as_tensor(TOKEN))[0, 0].detach().numpy()
     np.testing.assert_allclose(scaled_skip(TOKEN, BRANCHES[0], weight).values, expected, atol=1e-12)
 

@@ -12,7 +12,7 @@ from models.instruments.translation import MEASURED_STEPS, question_and_answer, 
 from models.nets.translator import CrossAttention, Translator, shifted
 from models.spec import RunConfig
 from models.tasks import open_task
-from models.training import Replays, cross_entropy, finished
+from models.training import Replays, cross_entropy, result_of
 from tests import hand
 from tests.app_page import charts, press, sound, words
 from tests.drawn import drawn
@@ -32,7 +32,7 @@ SMALL = {
 
 @pytest.fixture(scope="module")
 def trained():
-    return finished(translation(Replays(), RunConfig(**SMALL, lr=0.01)))
+    return result_of(translation(Replays(), RunConfig(**SMALL, lr=0.01)))
 
 
 def pair(**fields):
@@ -56,7 +56,7 @@ def test_cross_attention_is_torchs_with_keys_and_values_of_the_other_sequence(he
 
 def test_a_place_sees_what_was_written_before_it_and_all_of_the_source():
     net, source, answer = pair(depth=2)
-    written = shifted(answer, net.start)
+    written = shift_right(answer, net.start)
     assert written[:, 0].tolist() == [16] * 4
     assert torch.equal(written[:, 1:], answer[:, :-1])
     before = net(source, written)
@@ -73,7 +73,7 @@ def test_a_place_sees_what_was_written_before_it_and_all_of_the_source():
 def test_what_is_looked_at_is_what_the_decoder_computes():
     """The last block's cross-attention rebuilt from the looks and its own values."""
     net, source, answer = pair()
-    written = shifted(answer, net.start)
+    written = shift_right(answer, net.start)
     expected = net(source, written)
     looks = net.looks()[0]
     memory, cross = net.encode(source), net.cross[0]
@@ -99,7 +99,7 @@ def test_the_pair_is_trained_as_a_plain_loop_trains_it(trained):
     assert losses[-1] < losses[0]
     source, answer = question_and_answer(task.held_out[0])
     with torch.no_grad():
-        logits, looks = net(source, shifted(answer, 16)), net.looks()
+        logits, looks = net(source, shift_right(answer, 16)), net.looks()
     assert trained.held_out[-1] == pytest.approx(cross_entropy(logits, answer).item(), rel=1e-3)
     assert trained.accuracy[-1] == pytest.approx((logits.argmax(-1) == answer).float().mean().item(), abs=0.01)
     np.testing.assert_allclose(trained.attention[-1], looks[:, 0], atol=1e-3)
@@ -117,7 +117,7 @@ def test_the_pair_is_trained_as_a_plain_loop_trains_it(trained):
 def test_other_tasks_are_refused():
     for fields in ({"task": "recall"}, {"net": "mlp"}):
         with pytest.raises(ValueError, match="legal is a transformer"):
-            finished(translation(Replays(), RunConfig(**SMALL | fields)))
+            result_of(translation(Replays(), RunConfig(**SMALL | fields)))
 
 
 def test_plotly_accepts_the_charts_and_the_sentence_its_numbers(trained):
@@ -138,7 +138,7 @@ def test_the_part_trains_at_a_button_and_shows_any_of_its_steps(trainer_in_this_
     sound(page.run())
     press(page, "Train the pair for 20 steps")
     until(page, lambda: "Cross-attention" in charts(page))
-    found = finished(translation(Replays(), configuration("reverse", 1, 20)))
+    found = result_of(translation(Replays(), configuration("reverse", 1, 20)))
     assert len(found.steps) == MEASURED_STEPS
     assert pair_sentence(found, MEASURED_STEPS - 1, "reverse") in words(page)
     page.select_slider(key="attention_translation_step").set_value(0)

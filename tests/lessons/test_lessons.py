@@ -15,7 +15,7 @@ from components.lessons.source import excerpt
 from models.lessons.challenges import check, out_of_bounds
 from models.lessons.lessons import LESSONS
 from models.spec import RunConfig, knobs
-from models.spec.budget import over_budget, step_seconds
+from models.spec.budget import budget_refusal, step_seconds
 from models.trace import Trace
 from models.training import Run
 from tests.app_page import by_link, charts, press, sound, words
@@ -144,7 +144,7 @@ def test_a_lesson_is_short_legal_and_asks_something_with_several_answers(key: st
     assert len(set(lesson.options)) == len(lesson.options) >= 2
     assert sum(step_seconds(cfg) * cfg.steps for cfg in lesson.nets.values()) < 15
     for cfg in (*lesson.nets.values(), lesson.challenge.base):
-        assert over_budget(cfg) is None
+        assert budget_refusal(cfg) is None
         assert RunConfig.from_query(cfg.to_query()) == (cfg, [])
     assert set(lesson.challenge.fields) <= set(knobs())
     assert all(address.startswith("https://") for address in lesson.papers.values())

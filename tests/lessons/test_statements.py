@@ -23,7 +23,7 @@ from models.labs.residual import walk
 from models.lessons.lessons import LESSONS
 from models.nets import build_model
 from models.spec import ARRANGEMENTS, RunConfig
-from models.spec.cautions import ZERO_LAST, note
+from models.spec.cautions import ZERO_LAST, caution
 from models.spec.vocabulary import INITS, POSITIONS
 from models.training import Run
 from tests.traces import finished
@@ -174,13 +174,13 @@ def test_a_closed_branch_with_a_norm_behind_it_adds_a_full_vector_after_one_upda
         optimiser([w2], lr=lr).step()
         assert added().square().mean().sqrt() > 0.8
     for placement, warned in (("sandwich", True), ("res-post-norm", True), ("pre-norm", False), ("post-norm", False)):
-        assert ((note(RunConfig(placement=placement, init="zero last")) or "") == ZERO_LAST) == warned
-    assert note(RunConfig(placement="sandwich", norm="dynamic tanh", init="zero last")) is None
+        assert ((caution(RunConfig(placement=placement, init="zero last")) or "") == ZERO_LAST) == warned
+    assert caution(RunConfig(placement="sandwich", norm="dynamic tanh", init="zero last")) is None
 
 
 def test_a_branch_that_ends_in_a_sigmoid_is_not_silent_with_a_zero_matrix() -> None:
     assert torch.sigmoid(torch.zeros(1)).item() == 0.5
-    assert "whose branch ends in a matrix" in INITS["zero last"].reading
+    assert "whose branch ends in a matrix" in INITS["zero last"].description
 
 
 def test_dynamic_tanh_holds_neither_size_that_layer_rms_and_batch_norm_hold() -> None:
@@ -192,8 +192,8 @@ def test_dynamic_tanh_holds_neither_size_that_layer_rms_and_batch_norm_hold() ->
         y = y + torch.tanh(torch.tanh(y / 2) @ first @ second / 2)
     assert x.square().mean().sqrt() < 1e-9
     assert y.square().mean().sqrt() < 0.5 * 33**0.5
-    assert "(layer, RMS or batch norm)" in ARRANGEMENTS["plain + norm"].reading
-    assert "with layer, RMS or batch norm every branch adds the same amount" in ARRANGEMENTS["sandwich"].reading
+    assert "(layer, RMS or batch norm)" in ARRANGEMENTS["plain + norm"].description
+    assert "with layer, RMS or batch norm every branch adds the same amount" in ARRANGEMENTS["sandwich"].description
 
 
 def test_no_block_changes_much_and_64_of_them_explode_unless_their_sum_stays_of_order_1() -> None:
@@ -241,7 +241,7 @@ def test_t5s_buckets_under_a_causal_mask_begin_where_torchs_own_floor_puts_them(
     said = bias_sentence("relative bias", 128)
     assert f"all 32 are for earlier tokens, and distances up to {own[-1]} have their own" in said
     assert said.startswith("Without a mask, 128 positions")
-    assert "W_Q starts small instead of the division by √d_k" in POSITIONS["relative bias"].reading
+    assert "W_Q starts small instead of the division by √d_k" in POSITIONS["relative bias"].description
 
 
 def test_attention_whose_scores_are_all_equal_is_linear_and_is_not_said_to_be_otherwise() -> None:
@@ -304,7 +304,7 @@ def test_the_share_of_blocks_that_mix_ln_gives_to_post_norm() -> None:
     assert 0.0625 * 32 == 2
     cfg = RunConfig.arranged("Mix-LN", depth=24)
     assert sum(value == "post-norm" for _, _, value in cfg.overrides) == 0.25 * 24
-    assert "at 7B it takes a sixteenth" in ARRANGEMENTS["Mix-LN"].reading
+    assert "at 7B it takes a sixteenth" in ARRANGEMENTS["Mix-LN"].description
 
 
 def test_two_seeds_have_one_median_in_the_chart_and_in_the_sentence() -> None:

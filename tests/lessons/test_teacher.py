@@ -17,7 +17,7 @@ from components.shell.qr import qr_code
 from components.teacher.page import PLAYGROUND
 from models.lessons.lessons import LESSONS
 from models.spec import RunConfig, knobs
-from models.spec.query import PLAIN
+from models.spec.query import PLAIN_CHARS
 from tests.app_page import (
     SMALL,
     by_link,
@@ -83,7 +83,7 @@ def drawn(page: AppTest) -> set[str | None]:
 def test_whatever_a_link_wants_hidden_only_known_names_are_and_the_rest_is_said_harmlessly(text: str) -> None:
     known, notes = parse_names(text)
     assert known <= set(PARTS) | set(knobs())
-    assert all(set(note) <= PLAIN | set(",:()") for note in notes)
+    assert all(set(note) <= PLAIN_CHARS | set(",:()") for note in notes)
 
 
 @given(st.lists(st.sampled_from([*PARTS, *knobs()]), max_size=20))

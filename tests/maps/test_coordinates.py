@@ -19,7 +19,7 @@ from models.nets import build_model
 from models.spec import RunConfig
 from models.tasks import open_task
 from models.training import cross_entropy
-from models.training.coordinates import sizes
+from models.training.coordinates import site_rms
 
 SMALL = RunConfig(depth=3, width=16, batch=8, optimizer="adam", lr=0.01)
 WIDE = (32, 64, 128, 256, 512)
@@ -33,7 +33,7 @@ def check(cfg: RunConfig, field: str, values: tuple[int, ...], **fields: object)
 
 
 def test_sizes_are_those_of_a_loop_by_hand() -> None:
-    found = sizes(SMALL, 3)
+    found = site_rms(SMALL, 3)
     model = build_model(SMALL)
     x, y = open_task(SMALL, torch.device("cpu")).batch(0)
     optimizer = torch.optim.Adam(model.parameters(), lr=0.01)

@@ -17,8 +17,8 @@ from models.maps.spec import MAX_PANELS, MAX_RUNS_OF_MAP, MAX_SEEDS_OF_MAP, MAX_
 from models.maps.table import frame_of, grid
 from models.maps.unit import run_unit
 from models.spec import ARRANGEMENTS, RunConfig
-from models.spec.budget import Machine, step_parts
-from models.spec.pairings import differing
+from models.spec.budget import Machine, reference_step_cost
+from models.spec.pairings import differing_fields
 from models.training import Run
 
 BASE = (("task", "circles"), ("width", 16), ("steps", 30), ("batch", 8))
@@ -106,8 +106,8 @@ def test_every_run_is_in_one_unit_whose_runs_differ_only_in_what_is_trained_toge
     assert len(runs) == len(set(runs)) == spec.runs == 2 * 2 * 12 * 3
     for unit in found:
         configs_ = unit.configs(spec)
-        assert set(differing(configs_)) <= set(TOGETHER)
-        assert {(cfg.steps, *step_parts(cfg)) for cfg in configs_} == {(unit.steps, unit.fixed, unit.growing)}
+        assert set(differing_fields(configs_)) <= set(TOGETHER)
+        assert {(cfg.steps, *reference_step_cost(cfg)) for cfg in configs_} == {(unit.steps, unit.fixed, unit.growing)}
         assert len(unit) <= MAX_RUNS_OF_UNIT
     assert len(found) < len(runs) / 8
 
@@ -234,7 +234,7 @@ def test_a_map_that_cannot_be_run_is_refused_with_what_would_fit(change, sentenc
 def test_a_map_is_refused_by_the_speed_of_the_machine_it_is_asked_for_whatever_was_asked_before():
     seconds = sum(unit.seconds(Machine()) for unit in units(SMALL))
     slow = Machine(*(2 * MAP_SECONDS / seconds,) * 2)
-    limits = {"STEP_LIMIT": math.inf, "RUN_LIMIT": math.inf}
+    limits = {"MAX_STEP_SECONDS": math.inf, "MAX_RUN_SECONDS": math.inf}
     with pytest.MonkeyPatch.context() as patch:
         for name, value in limits.items():
             patch.setattr(f"models.maps.cells.{name}", value)

@@ -8,7 +8,7 @@ from torch import nn
 
 from models.instruments.attention import attention_parts
 from models.nets import ACTIVATIONS, Alibi, Rotary, build_model
-from models.nets.branches import buckets
+from models.nets.branches import bucket_indices
 from models.spec import RunConfig
 from tests import hand
 
@@ -59,7 +59,7 @@ def test_what_positions_add_to_the_scores_is_their_formula(heads, mask, position
         return -(2 ** (-8 * (head + 1) / heads)) * abs(ago)
 
     def t5(head, ago):
-        return attention.relative.bias[32 * head + hand.t5_bucket(ago, both_ways=mask == "none")].item()
+        return attention.relative.bias[32 * head + hand.t5_bucket(ago, bidirectional=mask == "none")].item()
 
     mixed = hand.heads(
         x, attention, heads=heads, causal=mask == "causal", added=alibi if position == "alibi" else t5, eps=hand.EPS
@@ -77,12 +77,12 @@ def test_the_slopes_of_eight_heads_are_those_of_the_paper():
     assert (taken[:, 0, 1] == -torch.inf).all()
 
 
-@pytest.mark.parametrize("both_ways", [True, False])
-def test_every_distance_falls_into_the_bucket_of_t5(both_ways):
+@pytest.mark.parametrize("bidirectional", [True, False])
+def test_every_distance_falls_into_the_bucket_of_t5(bidirectional):
     distances = torch.arange(-200, 201)
-    expected = [hand.t5_bucket(ago, both_ways=both_ways) for ago in distances.tolist()]
-    assert buckets(distances, both_ways=both_ways).tolist() == expected
-    assert len(set(expected)) == (31 if both_ways else 32)  # of later tokens none is 0 away
+    expected = [hand.t5_bucket(ago, bidirectional=bidirectional) for ago in distances.tolist()]
+    assert bucket_indices(distances, bidirectional=bidirectional).tolist() == expected
+    assert len(set(expected)) == (31 if bidirectional else 32)  # of later tokens none is 0 away
 
 
 def test_qk_norm_bounds_the_logits_however_large_the_weights():

@@ -7,7 +7,7 @@ import torch
 
 from models.nets import INITS, build_model
 from models.spec import ARRANGEMENTS, RunConfig
-from models.spec.scales import deepnorm_gain, gate_start, scale_value
+from models.spec.scales import deepnorm_gain, initial_gate, scale_value
 from models.spec.vocabulary import INITS as NAMED
 
 WIDTH, EXPANSION, DEPTH = 256, 2, 3
@@ -131,8 +131,8 @@ def test_deepnorm_uses_those_constants_in_a_net():
 
 @pytest.mark.parametrize(("depth", "start"), [(1, 0.1), (18, 0.1), (19, 1e-5), (24, 1e-5), (25, 1e-6), (128, 1e-6)])
 def test_layer_scale_starts_smaller_in_deeper_nets(depth, start):
-    assert gate_start("layer scale", depth) == start
-    assert gate_start("zero gate", depth) == 0
+    assert initial_gate("layer scale", depth) == start
+    assert initial_gate("zero gate", depth) == 0
     gate = build_model(RunConfig(width=8, depth=depth, branch_scale="layer scale")).stream.sublayers[-1].scale.gate
     torch.testing.assert_close(gate.detach(), torch.full((8,), start))
 
@@ -191,5 +191,5 @@ def test_torch_draws_biases_from_the_range_of_its_weights_and_this_app_starts_th
     assert bias.var().item() == pytest.approx(1 / (3 * 64), rel=0.05)
     ours = [p for name, p in build_model(RunConfig(init="torch")).named_parameters() if name.endswith("bias")]
     assert all(not one.any() for one in ours)
-    said = NAMED["torch"].reading
+    said = NAMED["torch"].description
     assert "PyTorch draws its biases from the same range, here they start at 0" in said

@@ -72,7 +72,7 @@ def test_rms_norm_neither_subtracts_the_mean_nor_keeps_it_as_its_entry_says():
     found = build_norm("rms norm", 3, 0.0)(x)
     assert found.mean().item() == pytest.approx(4 / math.sqrt((9 + 16 + 25) / 3))  # 0.98, from a mean of 4
     assert found.square().mean().item() == pytest.approx(1)
-    said = vocabulary.NORMS["rms norm"].reading
+    said = vocabulary.NORMS["rms norm"].description
     assert "to unit mean square" in said
     assert "does not subtract their mean" in said
 

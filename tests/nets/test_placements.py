@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from models.nets import Gate, Sublayer, build_model, skip_path
+from models.nets import Gate, Sublayer, build_model, build_skip
 from models.spec import NORMS, PLACEMENTS, RunConfig
 from tests import hand
 
@@ -124,7 +124,7 @@ def test_a_number_on_the_skip_does_not_survive_without_a_residual():
 @pytest.mark.parametrize("fields", [{"residual": False}, {"skip_scale": 0.0}], ids=["residual off", "skip weight 0"])
 def test_no_skip_is_zero_and_not_nan_once_the_stream_has_overflowed(fields):
     overflowed = torch.full((2, 3, 8), math.inf)
-    assert skip_path(0.0)(overflowed) == 0.0
+    assert build_skip(0.0)(overflowed) == 0.0
     # Dynamic tanh takes infinity to 1, so the branch stays finite and whatever is not comes from the skip.
     stream = build_model(RunConfig(width=8, depth=2, norm="dynamic tanh", **fields)).stream
     assert stream(overflowed).isfinite().all()
@@ -133,7 +133,7 @@ def test_no_skip_is_zero_and_not_nan_once_the_stream_has_overflowed(fields):
 
 
 def test_a_sublayer_can_be_built_in_a_shell_from_its_parts():
-    doubled = Sublayer(torch.nn.Linear(8, 8), scale=Gate(0.25), norm_out=torch.nn.Tanh(), skip=skip_path(3.0)).double()
+    doubled = Sublayer(torch.nn.Linear(8, 8), scale=Gate(0.25), norm_out=torch.nn.Tanh(), skip=build_skip(3.0)).double()
     x = hand.stream_of()
     hand.assert_close(doubled(x), 3 * x + 0.25 * hand.tanh(hand.linear(x, doubled.function)))
 

@@ -10,7 +10,7 @@ from components.anatomy.stack_row import _block
 from models.service.client import key_of
 from models.spec.code import block_code
 from models.spec.equation import equation
-from models.spec.overrides import with_override
+from models.spec.overrides import set_override
 from tests.app_page import SMALL, address, by_link, charts, configuration, line, sound, words
 from tests.player_page import declared, panels
 
@@ -141,9 +141,9 @@ def test_attention_and_feed_forward_net_of_a_block_are_taken_out_one_by_one() ->
 
 
 def test_an_exception_is_set_replaced_and_taken_back() -> None:
-    once = with_override((), 3, "norm", "none")
-    assert with_override(once, 3, "norm", "rms norm") == ((3, "norm", "rms norm"),)
-    assert with_override(once, 3, "norm", None) == ()
+    once = set_override((), 3, "norm", "none")
+    assert set_override(once, 3, "norm", "rms norm") == ((3, "norm", "rms norm"),)
+    assert set_override(once, 3, "norm", None) == ()
 
 
 def test_an_exception_for_a_block_that_does_not_exist_is_ignored_and_said() -> None:

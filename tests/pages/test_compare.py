@@ -24,8 +24,8 @@ from models.insight.baseline import loss_of_guessing
 from models.insight.comparison import ranking_sentence
 from models.service.client import key_of
 from models.spec import RunConfig
-from models.spec.budget import over_budget
-from models.spec.pairings import DEEP_PLACEMENTS, PAIRINGS, clashes, differing
+from models.spec.budget import budget_refusal
+from models.spec.pairings import DEEP_PLACEMENTS, PAIRINGS, differing_fields, incomparable_charts
 from models.trace import Columns, Divergence, Frame, Trace, trace_of
 from models.training import Run
 from tests.app_page import address, arrange, by_link, charts, press, repeated, sound, words
@@ -49,10 +49,10 @@ def columns(*fields: dict[str, object]) -> dict[str, str]:
 def test_every_prepared_comparison_differs_in_something_fits_the_budget_and_shares_seed_and_axes(name: str) -> None:
     configurations = PAIRINGS[name].make()
     assert 2 <= len(configurations) <= 4
-    assert differing(configurations)
+    assert differing_fields(configurations)
     assert len({cfg.seed for cfg in configurations}) == 1
-    assert not clashes(configurations)
-    assert [over_budget(cfg) for cfg in configurations] == [None] * len(configurations)
+    assert not incomparable_charts(configurations)
+    assert [budget_refusal(cfg) for cfg in configurations] == [None] * len(configurations)
 
 
 def test_the_pair_with_a_norm_says_that_the_norm_levels_the_gradient_as_measured_nets_do() -> None:
@@ -85,7 +85,7 @@ def test_the_pair_with_a_norm_says_that_the_norm_levels_the_gradient_as_measured
 @pytest.mark.full
 def test_of_the_deep_pair_pre_norm_learns_and_the_gradient_of_post_norm_dies() -> None:
     pre, post = PAIRINGS[DEEP_PLACEMENTS].make()
-    assert differing((pre, post)) == ("placement",)
+    assert differing_fields((pre, post)) == ("placement",)
     (pre_loss, pre_gradient), (post_loss, post_gradient) = (_ended(cfg) for cfg in (pre, post))
     guessing = loss_of_guessing("book")
     assert pre_loss < 0.95 * guessing < post_loss
@@ -127,9 +127,9 @@ def test_any_link_makes_two_to_four_legal_columns(query: dict[str, str]) -> None
 
 
 def test_columns_of_other_nets_or_tasks_share_no_axis_and_the_page_says_which() -> None:
-    assert set(clashes([RunConfig(), RunConfig(net="transformer")])) == {"depth"}
-    assert set(clashes([RunConfig(), RunConfig(task="xor")])) == {"loss"}
-    assert not clashes([RunConfig(), RunConfig(depth=5)])
+    assert set(incomparable_charts([RunConfig(), RunConfig(net="transformer")])) == {"depth"}
+    assert set(incomparable_charts([RunConfig(), RunConfig(task="xor")])) == {"loss"}
+    assert not incomparable_charts([RunConfig(), RunConfig(depth=5)])
 
 
 def test_two_columns_stand_under_one_player_and_each_has_its_line() -> None:

@@ -166,7 +166,7 @@ def opened(page: AppTest) -> list[str]:
 def test_an_address_opens_at_its_word_however_it_is_capitalised():
     page = glossary(word="Pre-Norm")
     assert opened(page) == ["pre-norm"]
-    assert PLACEMENTS["pre-norm"].reading.capitalize()[:30] in words(page)
+    assert PLACEMENTS["pre-norm"].description.capitalize()[:30] in words(page)
 
 
 def test_an_address_with_an_unknown_word_is_told_the_nearest():

@@ -12,8 +12,8 @@ from components.player.view import failure_sentence
 from models.insight.sentences import sentences_at
 from models.service.client import trainer
 from models.spec import RunConfig, knobs
-from models.spec.budget import over_budget
-from models.spec.overrides import value_in_words
+from models.spec.budget import budget_refusal
+from models.spec.overrides import display_value
 from models.trace import site_in_words
 from tests.app_page import (
     SMALL,
@@ -195,18 +195,18 @@ OVER = {
 def test_over_budget_is_refused_with_numbers_and_its_button_makes_it_fit(query):
     page = playground(**query)
     wanted = configuration(page)
-    assert over_budget(wanted)
+    assert budget_refusal(wanted)
     assert len(page.error) == 1
-    assert page.error[0].value.startswith(over_budget(wanted))
+    assert page.error[0].value.startswith(budget_refusal(wanted))
     assert "limit" in page.error[0].value
     assert sum(character.isdigit() for character in page.error[0].value) > 3
     picture = now(page)
     assert all(y is not None for profile in picture for y in profile)
     press(page, next(label for label in labels(page) if label.startswith("Set ")))
     assert not page.error
-    assert over_budget(configuration(page)) is None
+    assert budget_refusal(configuration(page)) is None
     ((field, value),) = changed(page, wanted).items()
-    assert f"{knobs()[field][1].label} {value}" in over_budget(wanted)
+    assert f"{knobs()[field][1].label} {value}" in budget_refusal(wanted)
     assert address(page) == configuration(page).to_query()
 
 
@@ -266,7 +266,7 @@ def test_a_divergence_is_named_its_picture_kept_and_its_button_changes_what_it_s
     difference = changed(page, cfg)
     assert difference
     for name, value in difference.items():  # which change helps may hang on how a processor rounds
-        assert f"{knobs()[name][1].label.lower()} {value_in_words(value, 3)}" in offer, (offer, difference)
+        assert f"{knobs()[name][1].label.lower()} {display_value(value, 3)}" in offer, (offer, difference)
     assert address(page) == configuration(page).to_query()
     assert "remedy" not in {button.key for button in page.button}
 

@@ -20,7 +20,7 @@ from models.papers.papers import PAPERS
 from models.spec import RunConfig
 from models.tasks import open_task
 from models.trace import Trace
-from models.training import Replays, Run, SeedRuns, cross_entropy, finished
+from models.training import Replays, Run, SeedRuns, cross_entropy, result_of
 
 SMALL = RunConfig.arranged(
     "DeepNorm", net="transformer", task="book", depth=2, width=16, heads=2, batch=4, optimizer="sgd", lr=0.1, steps=2
@@ -31,7 +31,7 @@ PLAIN = RunConfig(
 
 
 def test_an_update_is_that_of_torchs_own_sgd_on_the_same_parameters() -> None:
-    found = finished(INSTRUMENTS["update"](Replays(), SMALL, step=0))
+    found = result_of(INSTRUMENTS["update"](Replays(), SMALL, step=0))
     assert len(found.matrices) == len(found.everything) == 3
     for at, cfg in enumerate(replace(SMALL, seed=seed) for seed in range(3)):
         x, y = open_task(cfg, torch.device("cpu")).batch(0)
@@ -48,7 +48,7 @@ def test_an_update_is_that_of_torchs_own_sgd_on_the_same_parameters() -> None:
 def test_the_bound_of_deepnorm_counts_matrices_alone() -> None:
     """By hand: a bias of a branch takes part in 1/alpha^2 = M^-1/2, so M of them grow as the root of M."""
     rows = [
-        finished(INSTRUMENTS["update"](Replays(), RunConfig.arranged("DeepNorm", net="transformer", task="book",
+        result_of(INSTRUMENTS["update"](Replays(), RunConfig.arranged("DeepNorm", net="transformer", task="book",
             depth=depth, width=32, batch=8, optimizer="sgd", lr=0.001, steps=1), step=0))
         for depth in (4, 32)
     ]  # fmt: skip
@@ -93,7 +93,7 @@ def test_noise_moves_the_features_of_a_norm_at_every_pass_and_leaves_with_its_bl
 
 def test_sharpness_under_full_batch_descent_is_the_largest_eigenvalue_along_a_loop_by_hand() -> None:
     cfg = replace(PLAIN, optimizer="sgd", lr=0.2)
-    found = finished(INSTRUMENTS["edge of stability"](Replays(), cfg, step=SHARPNESS_STEPS))
+    found = result_of(INSTRUMENTS["edge of stability"](Replays(), cfg, step=SHARPNESS_STEPS))
     assert found.steps.tolist() == [0, SHARPNESS_STEPS]
     x, y = FullBatch(open_task(cfg, torch.device("cpu")), SAMPLES).batch(0)
     model = build_model(cfg)

@@ -156,7 +156,7 @@ def log():
 
 
 def said(log, kind: str, row: int) -> str:
-    text = [sentence for at, sentence in log.said()[kind] if at <= row][-1]
+    text = [sentence for at, sentence in log.sentences()[kind] if at <= row][-1]
     return text.replace("{step}", str(row)).replace("{loss}", number(float(log.trace().loss[row])))
 
 
@@ -168,9 +168,9 @@ def test_the_sentences_of_every_row_are_those_of_the_insights_and_equal_neighbou
         assert said(log, "loss", row).startswith(loss_sentence(trace, row, "digits"))
         judged = " ".join(one.sentence for one in verdicts(SMALL, trace, row))
         assert said(log, "verdict", row) == f"Step {row} · {judged}"
-    for changes in log.said().values():
+    for changes in log.sentences().values():
         assert all(one[1] != other[1] for one, other in pairwise(changes))
-    assert len(log.said()["loss"]) < len(trace)
+    assert len(log.sentences()["loss"]) < len(trace)
 
 
 # --- a run on its way ---

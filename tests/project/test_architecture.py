@@ -121,7 +121,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "models.generator": (),
     "models.nets": ("models.spec", "models.generator"),
     "models.tasks": ("models.spec", "models.generator"),
-    "models.training.logged": (
+    "models.training.log_writer": (
         "models.training",
         "models.insight.sentences",
         "models.runlog",

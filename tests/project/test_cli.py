@@ -20,7 +20,7 @@ from models.insight import signal_at_init
 from models.runlog import RunLog
 from models.service.client import Trainer
 from models.spec import ARRANGEMENTS, RunConfig, knobs
-from models.spec.query import FOREIGN
+from models.spec.query import PAGE_KEYS
 from models.training import Run, available_devices
 from tests.rows import rows_of
 
@@ -62,7 +62,7 @@ def test_train_starts_from_an_export_or_a_link(
     assert "no named arrangement" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("key", sorted(FOREIGN))
+@pytest.mark.parametrize("key", sorted(PAGE_KEYS))
 def test_train_starts_from_an_address_with_keys_that_are_not_of_the_run(
     key: str, capsys: pytest.CaptureFixture[str]
 ) -> None:

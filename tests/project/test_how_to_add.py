@@ -163,8 +163,8 @@ turn = "sixteen random symbols, then the same, the last one first"
         ),
         Edit(
             "models/tasks/sequences.py",
-            "def recalled(",
-            '''def turned(count: int, source: torch.Generator) -> tuple[Tensor, Tensor]:
+            "def draw_recall(",
+            '''def draw_turn(count: int, source: torch.Generator) -> tuple[Tensor, Tensor]:
     """Sixteen symbols, then the same with the last one first."""
     first = _symbols(count, source)
     return _answered(first, first.roll(1, dims=1))
@@ -175,10 +175,10 @@ turn = "sixteen random symbols, then the same, the last one first"
         Edit(
             "models/tasks/__init__.py",
             '    "copy": partial(',
-            '    "halves": partial(Points, HALVES),\n    "turn": partial(Sequences, turned),\n',
+            '    "halves": partial(Points, HALVES),\n    "turn": partial(Sequences, draw_turn),\n',
         ),
         Edit("models/tasks/__init__.py", "CIRCLES, LINEAR", "HALVES, "),
-        Edit("models/tasks/__init__.py", "copied, recalled", "turned, "),
+        Edit("models/tasks/__init__.py", "draw_copy, draw_recall", "draw_turn, "),
     ],
     "An instrument": [
         Edit(

@@ -18,7 +18,7 @@ from models.service.messages import packed, unpacked
 from models.service.questions import QUESTIONS
 from models.spec import RunConfig
 from models.trace import Frame
-from models.training import Replays, finished
+from models.training import Replays, result_of
 
 # Row 0 goes into the log of its run.
 ASKED = {one.name: one for one in vars(answers).values() if isinstance(one, Question) and one is not answers.OPENED}
@@ -68,7 +68,7 @@ def test_an_answer_crosses_the_pipe_as_what_it_is(name):
         fits, args = EXAMPLES[name]
         cfg = NETS[fits[0]] if fits else OWN[name]
         args = args or ({"norms": ["none"], "samples": 20, "seeds": 1} if name == "few samples" else {})
-        answer = finished(INSTRUMENTS[name](Replays(), cfg, step=1, **args))
+        answer = result_of(INSTRUMENTS[name](Replays(), cfg, step=1, **args))
     pipe = BytesIO()
     wire.send(pipe, {"value": packed(answer)})
     pipe.seek(0)

@@ -8,14 +8,14 @@ from models.service import calibration
 from models.service.calibration import FASTEST, SLOWEST, measure_machine
 from models.service.client import Trainer
 from models.spec import RunConfig
-from models.spec.budget import Machine, calibrated, over_budget, step_parts, step_seconds
+from models.spec.budget import Machine, budget_refusal, reference_step_cost, set_machine, step_seconds
 from tests.waiting import until
 
 
 @pytest.mark.parametrize(("fixed", "growing"), [(2.0, 3.0), (0.7, 1.5), (100.0, 1.0)])
 def test_a_machine_is_found_from_the_steps_of_two_nets(monkeypatch, fixed, growing):
     def step(cfg):
-        parts, sizes = step_parts(cfg)
+        parts, sizes = reference_step_cost(cfg)
         return fixed * parts + growing * sizes
 
     monkeypatch.setattr(calibration, "_step", step)
@@ -31,13 +31,13 @@ def test_a_real_measurement_is_within_its_bounds():
 def test_estimates_and_refusals_are_for_the_machine_that_was_found():
     cfg = RunConfig(depth=64, width=128, batch=64)
     before = step_seconds(cfg)
-    parts, sizes = step_parts(cfg)
-    calibrated(Machine(fixed=1.0, growing=50.0))
+    parts, sizes = reference_step_cost(cfg)
+    set_machine(Machine(fixed=1.0, growing=50.0))
     assert step_seconds(cfg) == pytest.approx(parts + 50 * sizes)
-    assert "one step would take" in over_budget(cfg)
-    calibrated(Machine())
+    assert "one step would take" in budget_refusal(cfg)
+    set_machine(Machine())
     assert step_seconds(cfg) == before
-    assert over_budget(cfg) is None
+    assert budget_refusal(cfg) is None
 
 
 @pytest.mark.full

@@ -28,7 +28,7 @@ from websockets.typing import Origin
 from models.service import client
 from models.service.client import Trainer, config_from
 from models.spec import RunConfig, knobs
-from models.spec.budget import STEP_LIMIT
+from models.spec.budget import MAX_STEP_SECONDS
 from models.training import Run
 from tests.load.server import Server, serving
 from tests.load.viewer import PAGE, Viewer
@@ -285,7 +285,7 @@ def test_a_configuration_at_every_limit_at_once_is_refused_with_what_fits(server
                     await viewer.until(lambda viewer=viewer: refusal.search(viewer.text), "the refusal")
                     seconds = re.search(r"one step would take about ([\d.e+]+) s", viewer.text)
                     assert seconds, viewer.text
-                    assert float(seconds[1]) > STEP_LIMIT
+                    assert float(seconds[1]) > MAX_STEP_SECONDS
                 assert viewer.exceptions == []
                 advice = refusal.search(viewer.text)
             if not advice:

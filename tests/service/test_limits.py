@@ -25,7 +25,7 @@ from models.service.wire import Message
 from models.service.worker_process import ROOT
 from models.spec import RunConfig
 from models.spec.bounds import FULL_SHARES_PER_ADDRESS
-from models.spec.budget import held_bytes
+from models.spec.budget import resident_bytes
 from models.spec.limits import VARIABLES, Limits, limits_from
 from models.training import Work
 from tests.service.test_service import SLOW, bent, finished, pieces
@@ -150,7 +150,7 @@ print([error.value for error in page.error], "Signal by depth" in charts(page))
 
 @pytest.mark.parametrize("name", sorted([one.name for one in answers.OF_TORCH]))
 def test_a_question_that_builds_no_net_is_not_refused_for_what_the_net_would_cost(name: str, monkeypatch) -> None:
-    monkeypatch.setattr(engine, "over_budget", lambda *_: "This is over budget.")
+    monkeypatch.setattr(engine, "budget_refusal", lambda *_: "This is over budget.")
     monkeypatch.setitem(engine.QUESTIONS, name, lambda _cfg, _args: {"there": True})
     readers = Readers()
     readers.engine.answer(question_message(Question(name, dict), small(0), {}))

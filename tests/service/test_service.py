@@ -25,7 +25,7 @@ from hypothesis.extra import numpy as st_np
 
 from models import answers
 from models.answers import Question
-from models.runlog import ROWS, LogHead, RunLog, made_here, said_event
+from models.runlog import ROWS, LogHead, RunLog, engine_fingerprint, sentences_event
 from models.service import client, engine, result_cache, wire
 from models.service.client import RequestedLog, Trainer
 from models.service.demand import NOBODY
@@ -34,7 +34,7 @@ from models.service.result_cache import ResultCache
 from models.service.runs import FOLDER_VARIABLE, close_folder, is_temporary, open_folder
 from models.service.worker_process import ROOT
 from models.spec import RunConfig
-from models.spec.budget import over_budget
+from models.spec.budget import budget_refusal
 from models.trace import Columns
 from models.training import Run
 from tests.inprocess import InProcessTrainer
@@ -222,7 +222,7 @@ def test_a_run_over_budget_is_refused_with_the_numbers(worker: Trainer) -> None:
     cfg = RunConfig(depth=128, width=512, batch=512, device="cpu")
     log = worker.request_rows(cfg, 10)
     until(lambda: log.error, "the refusal")
-    sentence = over_budget(cfg)  # by now the worker has said how fast this machine is
+    sentence = budget_refusal(cfg)  # by now the worker has said how fast this machine is
     assert log.error == sentence
     answer = answered(worker.open_log(cfg, wait=PATIENCE))
     assert answer.error == sentence
@@ -593,8 +593,8 @@ def progress(wanted: RequestedLog, rows: int) -> dict[str, Any]:
     """Writes `rows` rows of a run with one site, as the engine would, and says what it would say."""
     log = RunLog(wanted.folder)
     if not log.exists():
-        log.begin(LogHead(wanted.cfg.to_query(), 1, Columns(("x0",), (), 0), 1, "cpu", made_here()))
-    log.append(np.zeros((rows, 6), np.float32), [said_event(log.length + rows, {})])
+        log.begin(LogHead(wanted.cfg.to_query(), 1, Columns(("x0",), (), 0), 1, "cpu", engine_fingerprint()))
+    log.append(np.zeros((rows, 6), np.float32), [sentences_event(log.length + rows, {})])
     return {"kind": "progress", "key": wanted.key, "length": log.length, "seconds": 0.1}
 
 

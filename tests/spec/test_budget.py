@@ -12,15 +12,15 @@ from models.nets import build_model
 from models.spec import RunConfig, knobs
 from models.spec.arrangements import ARRANGEMENTS
 from models.spec.budget import (
+    MAX_STEP_SECONDS,
     PER_NORM,
     PER_NORMED,
     PER_SUMMED,
     PER_TERM,
-    STEP_LIMIT,
-    affordable,
+    affordable_change,
+    budget_refusal,
     memory_bytes,
-    over_budget,
-    step_parts,
+    reference_step_cost,
     step_seconds,
 )
 from tests.strategies import configs
@@ -36,31 +36,31 @@ def advised(sentence: str) -> tuple[str, int]:
 
 
 def test_the_default_fits():
-    assert over_budget(RunConfig()) is None
+    assert budget_refusal(RunConfig()) is None
 
 
 @pytest.mark.parametrize(("net", "task", "depth"), [("mlp", "digits", 64), ("transformer", "copy", 8)])
 def test_every_arrangement_fits_at_a_depth_that_teaches_something(net, task, depth):
     for name in ARRANGEMENTS:
-        assert over_budget(RunConfig.arranged(name, net=net, task=task, depth=depth, batch=32)) is None
+        assert budget_refusal(RunConfig.arranged(name, net=net, task=task, depth=depth, batch=32)) is None
 
 
 def test_what_is_too_much_is_refused_with_the_numbers_and_the_nearest_value_that_fits():
-    sentence = over_budget(TOO_MUCH)
-    assert f"about {step_seconds(TOO_MUCH):.2g} s, and {STEP_LIMIT:g} s is the limit" in sentence
+    sentence = budget_refusal(TOO_MUCH)
+    assert f"about {step_seconds(TOO_MUCH):.2g} s, and {MAX_STEP_SECONDS:g} s is the limit" in sentence
     field, value = advised(sentence)
-    assert (field, value) == affordable(TOO_MUCH)
+    assert (field, value) == affordable_change(TOO_MUCH)
     assert "Nearest that fits" in sentence
     assert value < getattr(TOO_MUCH, field)
-    assert over_budget(replace(TOO_MUCH, **{field: value})) is None
+    assert budget_refusal(replace(TOO_MUCH, **{field: value})) is None
     stride = {"batch": 1, "width": 8, "depth": 1, "steps": 10}[field]
-    assert over_budget(replace(TOO_MUCH, **{field: value + stride})) is not None
+    assert budget_refusal(replace(TOO_MUCH, **{field: value + stride})) is not None
 
 
 def edge(**fields) -> tuple[RunConfig, RunConfig]:
     """The widest net that still fits, and the next one: wherever the estimate puts the limit."""
     nets = [RunConfig(width=width, **fields) for width in range(8, 513, 8)]
-    fitting = sum(over_budget(cfg) is None for cfg in nets)
+    fitting = sum(budget_refusal(cfg) is None for cfg in nets)
     return nets[fitting - 1], nets[fitting]
 
 
@@ -76,18 +76,18 @@ def edge(**fields) -> tuple[RunConfig, RunConfig]:
 def test_each_of_the_three_limits_is_named(fields, reason):
     _, over = edge(**fields)
     step, memory = step_seconds(over), memory_bytes(over) / 1e9
-    assert reason.format(step=step, memory=memory, run=step * over.steps / 60) in over_budget(over)
+    assert reason.format(step=step, memory=memory, run=step * over.steps / 60) in budget_refusal(over)
 
 
 def test_several_seeds_cost_more_than_one_and_less_than_one_after_the_other():
     fits, _ = edge(depth=128)
-    assert "with 2 seeds" in over_budget(fits, seeds=2)
+    assert "with 2 seeds" in budget_refusal(fits, seeds=2)
     half = next(
         cfg
         for cfg in (RunConfig(depth=128, width=width) for width in range(8, 513, 8))
-        if 2 * step_seconds(cfg) > STEP_LIMIT
+        if 2 * step_seconds(cfg) > MAX_STEP_SECONDS
     )
-    assert over_budget(half, seeds=2) is None
+    assert budget_refusal(half, seeds=2) is None
 
 
 @settings(max_examples=80)
@@ -96,14 +96,14 @@ def test_following_the_advice_ends_in_a_configuration_that_fits(cfg):
     """At once where the sentence says that it fits, else after a few more steps."""
     cfg = replace(cfg, overrides=())
     for _ in range(8):
-        sentence = over_budget(cfg)
+        sentence = budget_refusal(cfg)
         if sentence is None:
             return
         field, value = advised(sentence)
         assert value < getattr(cfg, field)
         assume(not (cfg.norm == "batch norm" and value == 1))
         cfg = replace(cfg, **{field: value})
-        assert ("Nearest that fits" in sentence) <= (over_budget(cfg) is None)
+        assert ("Nearest that fits" in sentence) <= (budget_refusal(cfg) is None)
     raise AssertionError(sentence)
 
 
@@ -116,7 +116,7 @@ def test_more_never_costs_less(cfg, field):
     more = replace(cfg, **{field: min(getattr(cfg, field) + 1, int(knobs()[field][1].high))})
     assert step_seconds(more) >= step_seconds(cfg)
     assert memory_bytes(more) >= memory_bytes(cfg)
-    assert (over_budget(cfg) is not None) <= (over_budget(more) is not None)
+    assert (budget_refusal(cfg) is not None) <= (budget_refusal(more) is not None)
 
 
 def test_a_transformer_costs_more_than_an_mlp_of_the_same_shape_and_more_per_token():
@@ -132,9 +132,9 @@ def test_dlcls_sums_over_all_earlier_blocks_are_counted(depth):
         RunConfig(depth=depth, width=8, batch=4, stack=stack, placement="none") for stack in ("dlcl", "single")
     )
     terms = sum(weights.numel() for weights in build_model(dlcl).stream.weights)
-    further = step_parts(dlcl)[0] - step_parts(single)[0] - PER_NORM * (depth + 1)
+    further = reference_step_cost(dlcl)[0] - reference_step_cost(single)[0] - PER_NORM * (depth + 1)
     assert further / PER_TERM == pytest.approx(terms, rel=0.2)
-    numbers = step_parts(dlcl)[1] - step_parts(single)[1] - PER_NORMED * (depth + 1) * 8 * 4
+    numbers = reference_step_cost(dlcl)[1] - reference_step_cost(single)[1] - PER_NORMED * (depth + 1) * 8 * 4
     assert numbers / (PER_SUMMED * 8 * 4) == pytest.approx(terms, rel=0.2)
 
 
@@ -144,7 +144,7 @@ def test_every_norm_of_the_net_is_counted():
         built = sum(isinstance(one, nn.LayerNorm) for one in build_model(cfg).stream.modules())
         assert built == 4 * norms
         bare = replace(cfg, placement="none")
-        assert step_parts(cfg)[0] - step_parts(bare)[0] == pytest.approx(PER_NORM * built)
+        assert reference_step_cost(cfg)[0] - reference_step_cost(bare)[0] == pytest.approx(PER_NORM * built)
 
 
 def test_memory_counts_the_weights_by_hand():

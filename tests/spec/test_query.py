@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from models.export import configuration_from, configuration_json
 from models.spec import ARRANGEMENTS, NETS, RunConfig, arrangement_of, knobs, overrides
-from models.spec.overrides import from_text, in_words, mix_ln, to_text
-from models.spec.query import FOREIGN, harmless, refusal
+from models.spec.overrides import describe_overrides, from_text, mix_ln_overrides, to_text
+from models.spec.query import PAGE_KEYS, sanitize, sanitized_error
 from tests.strategies import configs
 
 # --- there and back ---
@@ -23,10 +23,13 @@ from tests.strategies import configs
 
 def test_exceptions_for_blocks_are_put_into_words():
     overrides = ((1, "norm", "none"), (2, "norm", "none"), (3, "residual", False), (4, "identity", True))
-    assert in_words(overrides) == "block 4: taken out, blocks 1 to 2: no norm, block 3: no residual"
-    assert in_words(((1, "identity", "ffn"), (2, "identity", "ffn"))) == "blocks 1 to 2: without its feed-forward net"
-    assert in_words(mix_ln(8)) == "blocks 1 to 2: post-norm"
-    assert in_words(((1, "placement", "none"),)) == "block 1: no placement"
+    assert describe_overrides(overrides) == "block 4: taken out, blocks 1 to 2: no norm, block 3: no residual"
+    assert (
+        describe_overrides(((1, "identity", "ffn"), (2, "identity", "ffn")))
+        == "blocks 1 to 2: without its feed-forward net"
+    )
+    assert describe_overrides(mix_ln_overrides(8)) == "blocks 1 to 2: post-norm"
+    assert describe_overrides(((1, "placement", "none"),)) == "block 1: no placement"
 
 
 @settings(max_examples=150)
@@ -94,7 +97,7 @@ def test_overrides_survive_as_text(cfg):
 
 
 def test_neighbouring_blocks_are_written_as_one_range():
-    overrides = (*mix_ln(32), (9, "identity", True), (20, "placement", "post-norm"))
+    overrides = (*mix_ln_overrides(32), (9, "identity", True), (20, "placement", "post-norm"))
     assert to_text(overrides) == "9.identity.true,1-8.placement.post-norm,20.placement.post-norm"
     assert from_text("1-3.norm.none,3.norm.rms norm", 4) == (
         (1, "norm", "none"),
@@ -140,10 +143,10 @@ def test_overrides_that_make_no_sense_are_ignored_with_a_note(text):
 
 def test_no_more_is_expanded_than_a_net_has_blocks_and_keys(monkeypatch):
     expanded = []
-    monkeypatch.setattr(overrides, "checked_overrides", lambda found, depth: expanded.append(len(found)) or ())
+    monkeypatch.setattr(overrides, "legal_overrides", lambda found, depth: expanded.append(len(found)) or ())
     every = [f"1-128.{key}.{values[0]}".lower() for key, values in overrides.OVERRIDE_KEYS.items()]
     from_text(",".join(every), 128)
-    assert expanded == [overrides.most_overrides(128)]
+    assert expanded == [overrides.max_overrides(128)]
     with pytest.raises(ValueError, match="more than 640"):
         from_text(",".join(every * 400), 128)
     with pytest.raises(ValueError, match="block 9999"):
@@ -232,7 +235,7 @@ def test_whatever_a_link_holds_a_legal_configuration_results_and_its_notes_are_h
 
 @given(st.text())
 def test_foreign_text_is_shown_in_plain_characters_and_cut_short(text):
-    found = harmless(text)
+    found = sanitize(text)
     assert len(found) <= 43
     if found != "(unreadable)":
         assert not set(found) & set("<>[]()!`*#|\\\"'&$:;{}")
@@ -282,7 +285,7 @@ def test_a_refusal_keeps_its_separators_and_loses_what_is_foreign(fields):
     with pytest.raises((ValueError, TypeError)) as caught:
         RunConfig(**fields)
     sentence = str(caught.value)
-    assert refusal(caught.value, 1000) == sentence.replace("<", "").replace(">", "")
+    assert sanitized_error(caught.value, 1000) == sentence.replace("<", "").replace(">", "")
 
 
 def test_a_link_with_an_exception_for_a_block_that_there_is_not_is_told_in_whole_sentences():
@@ -310,9 +313,9 @@ def keys_in_addresses() -> set[str]:
 
 
 def test_no_part_of_a_page_puts_a_key_into_the_address_that_a_configuration_would_take_for_a_setting():
-    assert {"digest", "hide", "view", "class"} <= keys_in_addresses() <= FOREIGN
+    assert {"digest", "hide", "view", "class"} <= keys_in_addresses() <= PAGE_KEYS
 
 
 def test_keys_of_other_parts_are_passed_over_in_silence_and_no_setting_is_among_them():
-    assert RunConfig.from_query(dict.fromkeys(FOREIGN, "1") | {"depth": "7"}) == (RunConfig(depth=7), [])
-    assert not FOREIGN & {*knobs(), "arrangement"}
+    assert RunConfig.from_query(dict.fromkeys(PAGE_KEYS, "1") | {"depth": "7"}) == (RunConfig(depth=7), [])
+    assert not PAGE_KEYS & {*knobs(), "arrangement"}

@@ -14,7 +14,7 @@ from models import spec
 from models.spec import RunConfig
 from models.spec.fields import Fields
 from models.spec.knob import HELP, VOCABULARY, Knob, knobs_of
-from models.spec.query import FOREIGN, read, taken, written
+from models.spec.query import PAGE_KEYS, link_text, parse_setting, setting_from_link
 from models.spec.settings import Settings
 from tests.strategies import legal
 
@@ -43,7 +43,7 @@ def test_every_form_has_legal_defaults_bounds_and_names_of_its_own_in_the_addres
             if knob.choices is None and kinds != (bool,):
                 assert knob.low < knob.high, (form, name)
             if knob.choices != {} and kinds != (bool,):
-                assert default is None or knob.holds(default), (form, name)
+                assert default is None or knob.is_legal(default), (form, name)
 
 
 @pytest.mark.parametrize("lab", ["attention", "autoregression", "gradients", "normalization", "residual"])
@@ -75,7 +75,7 @@ def test_a_setting_comes_back_from_its_address(form: str, data: st.DataObject) -
     for name in FORMS[form].knobs():
         kinds, knob = field(form, name)
         value = data.draw(legal(kinds, knob), label=name)
-        assert taken(name, written(value, knob), kinds, knob, None) == (value, "")
+        assert setting_from_link(name, link_text(value, knob), kinds, knob, None) == (value, "")
 
 
 @settings(max_examples=300)
@@ -88,9 +88,9 @@ def test_whatever_an_address_says_a_setting_is_legal_and_the_note_is_harmless(
     numbers = st.floats().map(repr) | st.integers().map(str) | st.sampled_from(["", "nan", "inf", "1e999", "-0", "0x1"])
     text = data.draw(st.text() | numbers | st.text("<>[]()!*_`$:#|~&;,.\n\x00", min_size=1))
     default = getattr(FORMS[form](), name)
-    value, note = taken(name, text, kinds, knob, default)
+    value, note = setting_from_link(name, text, kinds, knob, default)
     assert not set("<>[]!*`$#|~&\n\x00") & set(note)
-    assert value == default if "There is no" in note else kinds == (bool,) or knob.holds(value)
+    assert value == default if "There is no" in note else kinds == (bool,) or knob.is_legal(value)
     if not note and isinstance(value, float):
         assert value == float(text)
 
@@ -101,8 +101,8 @@ def test_whatever_an_address_says_a_setting_is_legal_and_the_note_is_harmless(
         ("Layer Norm", str, Knob("", choices=dict.fromkeys(["layer norm", "x"])), "layer norm"),
         ("layer-norm", str, Knob("", choices=dict.fromkeys(["layer norm", "x"])), "layer norm"),
         ("example-3-x", str, Knob("", choices=dict.fromkeys(["layer norm", "x"])), "x"),
-        ("b,a", str, Knob("", choices=dict.fromkeys("ab"), many=True), ("b", "a")),
-        ("", str, Knob("", choices=dict.fromkeys("ab"), many=True), ()),
+        ("b,a", str, Knob("", choices=dict.fromkeys("ab"), multiple=True), ("b", "a")),
+        ("", str, Knob("", choices=dict.fromkeys("ab"), multiple=True), ()),
         ("3", int, Knob("", choices=dict.fromkeys([1, 2, 3])), 3),
         ("true", bool, Knob(""), True),
         ("9", int, Knob("", low=1, high=5), 5),
@@ -113,7 +113,7 @@ def test_whatever_an_address_says_a_setting_is_legal_and_the_note_is_harmless(
     ],
 )
 def test_a_value_is_read_as_it_is_written(text: str, kind: type, knob: Knob, value: Any) -> None:
-    found = read(text, (kind,), knob)
+    found = parse_setting(text, (kind,), knob)
     assert found == value
     assert type(found) is type(value)
 
@@ -123,7 +123,7 @@ def test_a_value_is_read_as_it_is_written(text: str, kind: type, knob: Knob, val
 )
 def test_what_is_no_value_is_refused(text: str, kind: type) -> None:
     with pytest.raises(ValueError, match=r".*"):
-        read(text, (kind,), Knob("", low=0, high=1))
+        parse_setting(text, (kind,), Knob("", low=0, high=1))
 
 
 def test_a_run_and_a_form_read_a_choice_and_a_number_alike() -> None:
@@ -133,7 +133,7 @@ def test_a_run_and_a_form_read_a_choice_and_a_number_alike() -> None:
     for name in ("norm", "depth", "width"):
         kinds, knob = knobs_of(Fields)[name]
         text = {"norm": "rms-norm", "depth": "2.9", "width": "9999"}[name]
-        assert read(text, kinds, knob) == getattr(read_by_run, name)
+        assert parse_setting(text, kinds, knob) == getattr(read_by_run, name)
 
 
 def test_no_form_on_a_page_of_a_net_has_a_name_that_a_configuration_would_take_for_a_setting() -> None:
@@ -144,4 +144,4 @@ def test_no_form_on_a_page_of_a_net_has_a_name_that_a_configuration_would_take_f
         if form.startswith(beside)
         for name, (_, knob) in kind.knobs().items()
     }
-    assert {"instrument", "panel", "block"} <= names <= FOREIGN
+    assert {"instrument", "panel", "block"} <= names <= PAGE_KEYS

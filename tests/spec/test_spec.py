@@ -27,7 +27,7 @@ from models.spec import vocabulary as words
 from models.spec.arrangements import PLAIN_FIELDS
 from models.spec.equation import equation, sublayer_equation
 from models.spec.fields import Fields
-from models.spec.rules import RULES, repaired
+from models.spec.rules import RULES, all_repairs
 from tests import hand
 
 # --- fields ---
@@ -243,7 +243,7 @@ CLASHES = [
 def test_a_clash_is_refused_in_a_sentence_and_its_repair_is_legal(fields, sentence, change):
     assert sentence in refusal(**fields)
     values = {name: getattr(RunConfig(), name) for name in knobs()} | fields
-    assert repaired(values) == change
+    assert all_repairs(values) == change
     assert RunConfig(**(fields | change))
 
 
@@ -251,7 +251,7 @@ def test_every_rule_is_broken_by_one_of_the_clashes_above():
     broken = set()
     for fields, _, _ in CLASHES:
         probe = Fields(**({name: getattr(RunConfig(), name) for name in knobs()} | fields))
-        broken |= {at for at, rule in enumerate(RULES) if rule.broken(probe)}
+        broken |= {at for at, rule in enumerate(RULES) if rule.is_broken(probe)}
     assert broken == set(range(len(RULES)))
 
 
@@ -273,7 +273,7 @@ def test_the_arrangements_are_those_of_the_sheet_each_with_its_source_and_readin
     assert list(ARRANGEMENTS) == SHEET
     for name, arrangement in ARRANGEMENTS.items():
         assert arrangement.source, name
-        assert arrangement.reading.endswith("."), name
+        assert arrangement.description.endswith("."), name
         assert set(arrangement.fields) <= set(PLAIN_FIELDS), name
 
 

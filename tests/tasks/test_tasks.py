@@ -8,9 +8,9 @@ from torch.nn.functional import one_hot
 
 from components.player.panels import TEXT_NOTE
 from models.spec import NETS, TASKS, RunConfig
-from models.spec.cautions import note
+from models.spec.cautions import caution
 from models.tasks import DATASETS, TaskData, alphabet, open_task
-from models.tasks.book import TEMPERATURE, split, text
+from models.tasks.book import TEMPERATURE, held_out_start, text
 from models.tasks.digits import images
 
 POINTS = [name for name, task in TASKS.items() if task.kind == "points"]
@@ -117,13 +117,13 @@ def test_book_windows_lie_on_their_own_side_of_the_split():
     data = task_of("book", batch=512)
     codes = {character: i for i, character in enumerate(alphabet())}
     book = np.array([codes[character] for character in text()])
-    training, last_tenth = book[: split()].tobytes(), book[split() :].tobytes()
+    training, last_tenth = book[: held_out_start()].tobytes(), book[held_out_start() :].tobytes()
     for side, (x, y) in ((training, samples(data, 4)), (last_tenth, data.held_out)):
         assert torch.equal(x[:, 1:], y[:, :-1])
         window = torch.cat((x, y[:, -1:]), dim=1).numpy()
         assert all(row.tobytes() in side for row in window)
     assert len(alphabet()) == TASKS["book"].classes
-    assert split() / len(text()) == pytest.approx(0.9, abs=1e-5)
+    assert held_out_start() / len(text()) == pytest.approx(0.9, abs=1e-5)
 
 
 @both_nets
@@ -350,18 +350,18 @@ def test_a_net_that_says_not_a_number_still_has_a_picture(name):
 
 
 def test_the_page_says_what_a_net_cannot_learn():
-    assert note(RunConfig()) is None
-    assert note(RunConfig(task="copy")) == "An MLP works token by token: it cannot look back, so it cannot copy."
-    assert note(RunConfig(task="copy", net="transformer", depth=4)) is None
-    assert "one character alone" in note(RunConfig(task="book"))
+    assert caution(RunConfig()) is None
+    assert caution(RunConfig(task="copy")) == "An MLP works token by token: it cannot look back, so it cannot copy."
+    assert caution(RunConfig(task="copy", net="transformer", depth=4)) is None
+    assert "one character alone" in caution(RunConfig(task="book"))
 
 
 def test_the_page_says_when_a_net_sees_the_future():
     future = RunConfig(task="book", net="transformer", depth=4, mask="none")
-    assert "Without a mask" in note(future)
-    assert note(RunConfig(net="transformer", depth=4, mask="none")) is None
+    assert "Without a mask" in caution(future)
+    assert caution(RunConfig(net="transformer", depth=4, mask="none")) is None
     leaky = {"task": "reverse", "net": "transformer", "depth": 4}
-    assert "batch norm" in note(RunConfig(**leaky, norm="batch norm"))
-    assert "batch norm" in note(RunConfig(**leaky, overrides=((2, "norm", "batch norm"),)))
-    assert note(RunConfig(**leaky, norm="batch norm", placement="none")) is None
-    assert note(RunConfig(task="digits", norm="batch norm")) is None
+    assert "batch norm" in caution(RunConfig(**leaky, norm="batch norm"))
+    assert "batch norm" in caution(RunConfig(**leaky, overrides=((2, "norm", "batch norm"),)))
+    assert caution(RunConfig(**leaky, norm="batch norm", placement="none")) is None
+    assert caution(RunConfig(task="digits", norm="batch norm")) is None

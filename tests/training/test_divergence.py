@@ -6,7 +6,7 @@ import pytest
 from models.spec import RunConfig
 from models.trace import Columns, Divergence, site_in_words
 from models.training import Run
-from models.training.divergence import where
+from models.training.divergence import first_divergence
 
 RESIDUAL_ONLY = RunConfig.arranged("residual only")
 
@@ -114,7 +114,7 @@ ALL = [
 )
 def test_the_first_bad_tensor_is_the_first_that_a_step_computes(places, first):
     """Forward through the stream, then the loss, then the gradients backward."""
-    assert where(9, spoilt(*places), COLUMNS) == first
+    assert first_divergence(9, spoilt(*places), COLUMNS) == first
 
 
 def test_a_sentence_for_every_place():

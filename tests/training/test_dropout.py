@@ -9,9 +9,9 @@ import torch
 from models.generator import generator
 from models.nets import build_model
 from models.spec import RunConfig
-from models.spec.cautions import note
+from models.spec.cautions import caution
 from models.training import Run
-from models.training.modes import dropouts, masked
+from models.training.modes import dropout_masks, dropout_modules
 from tests import hand
 from tests.training.test_run import assert_same
 
@@ -24,7 +24,7 @@ def test_a_training_pass_is_the_papers_equation_with_the_masks_that_seed_step_an
     cfg = RunConfig(**SMALL, placement=placement, eps=hand.EPS, seed=3, **DROPS)
     net = hand.randomise(build_model(cfg))
     x = hand.stream_of(width=16)
-    with masked(dropouts(net), 5, cfg.seed):
+    with dropout_masks(dropout_modules(net), 5, cfg.seed):
         found = net.stream(x)
     expected = x
     for block, parts in net.stream.blocks.items():
@@ -54,8 +54,8 @@ def test_every_seed_step_and_place_has_a_mask_of_its_own_that_drops_its_share():
     net, x = build_model(cfg), torch.ones(64, 1, 64)
     masks = []
     for seed, step in ((0, 0), (0, 1), (1, 0)):
-        with masked(dropouts(net), step, seed):
-            masks += [(part.rate, part(x)) for part in dropouts(net).values()]
+        with dropout_masks(dropout_modules(net), step, seed):
+            masks += [(part.rate, part(x)) for part in dropout_modules(net).values()]
     assert len(masks) == 18
     for at, (rate, mask) in enumerate(masks):
         assert (mask == 0).float().mean().item() == pytest.approx(rate, abs=5 * (rate * (1 - rate) / 4096) ** 0.5)
@@ -93,10 +93,10 @@ def test_beside_batch_norm_the_variance_at_inference_is_less_than_the_one_that_w
     """
     cfg = RunConfig(depth=2, width=256, norm="batch norm", activation="identity", branch_dropout=0.5)
     net = build_model(cfg)
-    parts = dropouts(net)
+    parts = dropout_modules(net)
     for step in range(80):
         x = torch.randn(256, 1, 256, generator=torch.Generator().manual_seed(step))
-        with torch.no_grad(), masked(parts, step, 0):
+        with torch.no_grad(), dropout_masks(parts, step, 0):
             net.stream(x)
     seen = []
     net.stream.blocks["b02"]["mlp"].norm_in.register_forward_pre_hook(lambda _, inputs: seen.append(inputs[0]))
@@ -104,5 +104,5 @@ def test_beside_batch_norm_the_variance_at_inference_is_less_than_the_one_that_w
         net.eval().stream(x)
     learned = net.stream.blocks["b02"]["mlp"].norm_in.running_var.mean().item()
     assert seen[0].var(0).mean().item() / learned == pytest.approx(2 / 3, rel=0.05)
-    assert "1801.05134" in note(cfg)
-    assert "1801.05134" not in (note(replace(cfg, norm="layer norm")) or "")
+    assert "1801.05134" in caution(cfg)
+    assert "1801.05134" not in (caution(replace(cfg, norm="layer norm")) or "")

@@ -5,7 +5,7 @@ import torch
 
 from models.instruments import INSTRUMENTS
 from models.spec import RunConfig
-from models.training import Replays, Run, finished
+from models.training import Replays, Run, result_of
 
 SMALL = {"depth": 3, "width": 16, "batch": 16, "steps": 40, "seed": 5, "device": "cpu"}
 CONFIGS = [
@@ -32,7 +32,7 @@ def run_at(cfg, step):
 def test_the_net_of_a_step_is_the_one_that_the_run_had_there(cfg):
     replays = Replays()
     for step in (0, 7, 23, 11, 40):  # forward goes on, backward begins anew
-        snapshot = finished(replays.snapshot(cfg, step))
+        snapshot = result_of(replays.snapshot(cfg, step))
         assert snapshot.step == step
         assert equal(weights(snapshot.model), weights(run_at(cfg, step).model)), step
 
@@ -40,7 +40,7 @@ def test_the_net_of_a_step_is_the_one_that_the_run_had_there(cfg):
 def test_the_live_run_is_used_where_it_stands_at_the_step():
     run = run_at(CONFIGS[0], 9)
     seen = []
-    snapshot = finished(Replays(lambda cfg: seen.append(cfg) or run).snapshot(CONFIGS[0], 9))
+    snapshot = result_of(Replays(lambda cfg: seen.append(cfg) or run).snapshot(CONFIGS[0], 9))
     assert seen == [CONFIGS[0]]
     assert equal(weights(snapshot.model), weights(run.model))
 
@@ -49,7 +49,7 @@ def test_the_live_run_is_used_where_it_stands_at_the_step():
 def test_spoiling_a_still_spoils_neither_the_live_run_nor_the_replay(cfg):
     replays, live = Replays(), run_at(cfg, 9)
     for keeper in (Replays(lambda _: live), replays):
-        snapshot = finished(keeper.snapshot(cfg, 9))
+        snapshot = result_of(keeper.snapshot(cfg, 9))
         snapshot.model(snapshot.batch()[0]).sum().backward()
         with torch.no_grad():
             for parameter in snapshot.model.parameters():
@@ -59,11 +59,11 @@ def test_spoiling_a_still_spoils_neither_the_live_run_nor_the_replay(cfg):
                     value.zero_()
     live.advance(5)
     assert equal(weights(live.model), weights(run_at(cfg, 14).model))
-    assert equal(weights(finished(replays.snapshot(cfg, 14)).model), weights(run_at(cfg, 14).model))
+    assert equal(weights(result_of(replays.snapshot(cfg, 14)).model), weights(run_at(cfg, 14).model))
 
 
 def test_a_film_sees_each_step_once_and_says_how_far_it_is():
-    work, shares, seen = Replays().film(CONFIGS[0], [0, 5, 20], lambda snapshot: snapshot.step), [], []
+    work, shares, seen = Replays().map_steps(CONFIGS[0], [0, 5, 20], lambda snapshot: snapshot.step), [], []
     while True:
         try:
             shares.append(next(work))
@@ -88,7 +88,7 @@ def test_a_film_of_a_run_that_diverges_ends_there():
     cfg = RunConfig.arranged("residual only", depth=32, steps=40, device="cpu")
     run = run_at(cfg, 40)
     assert run.divergence is not None
-    seen = finished(Replays().film(cfg, [0, 1, 40], lambda snapshot: snapshot.step))
+    seen = result_of(Replays().map_steps(cfg, [0, 1, 40], lambda snapshot: snapshot.step))
     assert seen[0] == 0
     assert 40 not in seen
 
@@ -96,5 +96,5 @@ def test_a_film_of_a_run_that_diverges_ends_there():
 def test_only_so_many_runs_are_kept():
     replays = Replays(kept=2)
     for seed in range(4):
-        finished(replays.snapshot(RunConfig(**SMALL | {"seed": seed}), 1))
+        result_of(replays.snapshot(RunConfig(**SMALL | {"seed": seed}), 1))
     assert len(replays._runs) == 2

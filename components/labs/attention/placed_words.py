@@ -16,7 +16,7 @@ from components.labs.parts import draw_charts, draw_finding
 from models.content import Texts
 from models.labs import positions as encodings
 from models.spec.knob import Knob
-from models.spec.query import literal
+from models.spec.query import escape_markdown
 from models.spec.settings import Settings
 
 TEXTS = Texts("labs/attention")

@@ -69,7 +69,7 @@ class ShownPositions(Settings):
 
 def draw() -> None:
     kind = form.draw(ShownPositions, KEY, only=["kind"]).kind
-    st.markdown(f"**{kind.capitalize()}**: {POSITIONS[kind].reading}.")
+    st.markdown(f"**{kind.capitalize()}**: {POSITIONS[kind].description}.")
     placed_words.draw(kind, form.keep(ShownPositions, KEY, only=["seed"]).seed)
     st.subheader("Many positions", anchor=False)
     example = _choose_example()

@@ -20,7 +20,7 @@ from models.insight.lens import visible_token
 from models.insight.words import counted
 from models.spec import TASKS
 from models.spec.knob import Knob
-from models.spec.query import literal
+from models.spec.query import escape_markdown
 from models.spec.settings import Settings
 
 TEXTS = Texts("labs/autoregression")

@@ -27,7 +27,7 @@ from models.insight.verdict import loss_sentence
 from models.lessons.glossary import ARRANGEMENT
 from models.service.recorded_text import NETS, configuration, recorded_text
 from models.spec import ARRANGEMENTS, TASKS, RunConfig
-from models.spec.budget import over_budget
+from models.spec.budget import budget_refusal
 from models.spec.knob import Knob
 from models.spec.settings import Settings
 
@@ -66,7 +66,7 @@ def draw_controls() -> RunConfig | None:
         size = form.draw(NetOfTask, KEY, NetOfTask(*NETS[task][:2]), variant=task)
     text.keep_prompt(task, example)
     cfg = configuration(task, arrangement, size.depth, size.steps)
-    if refusal := over_budget(cfg):
+    if refusal := budget_refusal(cfg):
         st.error(refusal)
         return None
     return cfg

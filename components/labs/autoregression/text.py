@@ -22,7 +22,7 @@ from models.insight.lens import visible_token, with_temperature
 from models.insight.words import counted
 from models.spec import TASKS, RunConfig
 from models.spec.knob import Knob
-from models.spec.query import literal
+from models.spec.query import escape_markdown
 from models.spec.settings import Settings
 
 TEXTS = Texts("labs/autoregression")

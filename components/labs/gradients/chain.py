@@ -29,7 +29,7 @@ from models.labs.chain import (
     with_skip_at_random,
 )
 from models.spec.knob import Knob
-from models.spec.settings import Settings, of_run
+from models.spec.settings import Settings, run_knob
 
 TEXTS = Texts("labs/gradients")
 KEY = "gradients"
@@ -67,7 +67,7 @@ class Weight(Settings):
     target: Annotated[float, Knob("Target $t$", low=-10.0, high=10.0, step=0.5)] = 1.0
     phi: Annotated[str, Knob("Activation of the chain", choices=dict.fromkeys(ACTIVATIONS))] = "identity"
     layer: Annotated[int, Knob("Layer", choices={})] = 1
-    lr: Annotated[float, of_run("lr", low=0.0001, high=10.0, step=0.01)] = 0.1
+    lr: Annotated[float, run_knob("lr", low=0.0001, high=10.0, step=0.01)] = 0.1
 
 
 def draw() -> None:

@@ -26,7 +26,7 @@ from models.insight.words import UNCHANGED_DECADES, change_in_words, decades, fa
 from models.spec import INITS as ALL_INITS
 from models.spec import RunConfig
 from models.spec.knob import Knob
-from models.spec.settings import Settings, of_run
+from models.spec.settings import Settings, run_knob
 from models.trace import Trace
 
 TEXTS = Texts("labs/gradients")
@@ -42,11 +42,11 @@ NET_SEEN: Key[tuple[RunConfig, Sequence[Trace]] | None] = Key("gradients_net_see
 @dataclass(frozen=True)
 class MeasuredNet(Settings):
     depth: Annotated[int, Knob("Depth of the net", low=1, high=100, control="slider")] = 50
-    residual: Annotated[bool, of_run("residual")] = False
-    activation: Annotated[str, of_run("activation", choices=ACTIVATIONS)] = next(iter(ACTIVATIONS))
-    init: Annotated[str, of_run("init", choices=dict.fromkeys(INITS))] = INITS[0]
+    residual: Annotated[bool, run_knob("residual")] = False
+    activation: Annotated[str, run_knob("activation", choices=ACTIVATIONS)] = next(iter(ACTIVATIONS))
+    init: Annotated[str, run_knob("init", choices=dict.fromkeys(INITS))] = INITS[0]
     norm: Annotated[str, Knob("Layer norm", choices=dict.fromkeys(NORMS))] = next(iter(NORMS))
-    layers: Annotated[int, of_run("layers_per_branch", choices={1: "1", 2: "2"}, control="segments")] = 1
+    layers: Annotated[int, run_knob("layers_per_branch", choices={1: "1", 2: "2"}, control="segments")] = 1
     seeds: Annotated[int, Knob("Seeds", choices={1: "1", 6: "6"}, control="segments")] = 1
 
 

@@ -29,7 +29,7 @@ class ShownSlopes(Settings):
     columns = (1, 2)
 
     shown: Annotated[
-        tuple[str, ...], Knob("Activations", choices=dict.fromkeys(ACTIVATIONS), many=True, link="activations")
+        tuple[str, ...], Knob("Activations", choices=dict.fromkeys(ACTIVATIONS), multiple=True, link="activations")
     ] = ("relu", "gelu", "tanh", "sigmoid")
     z: Annotated[float, Knob("z", -MAX_Z, MAX_Z, 0.05, control="slider")] = 0.0
     spread: Annotated[float, Knob("Spread of z", 0.1, 5.0, 0.1, control="slider")] = 1.0

@@ -4,9 +4,9 @@ from dataclasses import replace
 
 from models.export.script.quote import Definition, quoted
 from models.spec import RunConfig, plan
-from models.spec.code import DROPOUTS, RELATIVE, branch_code, filled, norm_code, sum_code, wrapped
+from models.spec.code import DROPOUTS, RELATIVE, branch_code, filled_slots, norm_call, norm_code, sum_code
 from models.spec.parametrization import score_scale
-from models.spec.plan import SublayerPlan, activations_of, drops, norms_of, one_layer
+from models.spec.plan import SublayerPlan, activations_of, has_dropout, is_one_layer, norms_of
 from models.spec.vocabulary import ACTIVATIONS, NORMS
 
 CLASS_NAMES = {"mlp": "MLP", "attn": "Attention", "ffn": "FeedForward"}
@@ -30,7 +30,7 @@ def _quoted_parts(cfg: RunConfig) -> str:
     wanted: list[Definition] = [("models.nets.norms", name) for name in sorted(classes) if not name.startswith("nn.")]
     used = [ACTIVATIONS[activation].code for activation in sorted(activations_of(cfg))]
     wanted += [("models.nets.branches", code.removesuffix("()")) for code in used if code.endswith("()")]
-    wanted += [("models.nets.sublayer", "Dropout")] * drops(cfg)
+    wanted += [("models.nets.sublayer", "Dropout")] * has_dropout(cfg)
     if cfg.net == "transformer":
         wanted += [("models.nets.branches", "Rotary")] * (cfg.position == "rotary")
         wanted += [("models.nets.branches", RELATIVE[at][0]) for at in RELATIVE if at == cfg.position]
@@ -68,12 +68,12 @@ def _branch_class(cfg: RunConfig, kind: str, norm_mid: str, activation: str) -> 
     """The class of F: attention, one layer or two."""
     if kind == "attn":
         return _attention_class(cfg, norm_mid)
-    single = one_layer(cfg, kind)
+    single = is_one_layer(cfg, kind)
     first, width = ("w", "WIDTH") if single else ("w1", "HIDDEN")
     made = [f"self.{first} = nn.Linear(WIDTH, {width})"]
     made += [f"self.norm_mid = {norm_of(cfg, norm_mid, width)}"] * (norm_mid != "none")
     made += [] if single else ["self.w2 = nn.Linear(HIDDEN, WIDTH)"]
-    inner = wrapped(norm_mid, "self.norm_mid", f"self.{first}(x)")
+    inner = norm_call(norm_mid, "self.norm_mid", f"self.{first}(x)")
     if activation != "identity":
         inner = f"{ACTIVATIONS[activation].code}({inner})"
     formula = inner if single else f"self.w2({inner})"
@@ -92,11 +92,11 @@ def _attention_class(cfg: RunConfig, norm_mid: str) -> str:
         made += [f"self.norm_{x} = {norm_of(cfg, 'rms norm', 'WIDTH // HEADS')}" for x in ("q", "k")]
         query, key = f"self.norm_q({query})", f"self.norm_k({key})"
     if cfg.position == "rotary":
-        made.append("self.turn = Rotary(TOKENS, WIDTH // HEADS)")
-        query, key = f"self.turn({query})", f"self.turn({key})"
+        made.append("self.rotation = Rotary(TOKENS, WIDTH // HEADS)")
+        query, key = f"self.rotation({query})", f"self.rotation({key})"
     causal, how = cfg.mask == "causal", f"is_causal={cfg.mask == 'causal'}"
     if cfg.position in RELATIVE:
-        ways = f", both_ways={not causal}" if cfg.position == "relative bias" else ""
+        ways = f", bidirectional={not causal}" if cfg.position == "relative bias" else ""
         made.append(f"self.relative = {RELATIVE[cfg.position][0]}(HEADS{ways})")
         how = f"attn_mask=self.relative(x.shape[1], {causal})"
     if (scale := score_scale(cfg)) is not None:
@@ -107,7 +107,7 @@ def _attention_class(cfg: RunConfig, norm_mid: str) -> str:
         f"k = {key}",
         f"v = {value}",
         f"mixed = F.scaled_dot_product_attention(q, k, v, {how})",
-        f"return self.w_o({wrapped(norm_mid, 'self.norm_mid', 'mixed.transpose(1, 2).flatten(2)')})",
+        f"return self.w_o({norm_call(norm_mid, 'self.norm_mid', 'mixed.transpose(1, 2).flatten(2)')})",
     ]
     title = "The branch: attention of every token to itself and what came before."
     if cfg.mask == "none":
@@ -122,7 +122,7 @@ def _sublayer_class(cfg: RunConfig, name: str, kind: SublayerPlan) -> str:
         passed = ["return x, 0.0"] if cfg.stack == "residual" else ["return x"]
         return class_code(name, "A sublayer taken out: the stream passes untouched.", [], passed, argument)
     made = [f"self.function = {_branch_name(cfg, kind.kind, kind.norm_mid, kind.activation)}()"]
-    slots = [slot for slot in filled(kind) if slot != "norm_mid"]
+    slots = [slot for slot in filled_slots(kind) if slot != "norm_mid"]
     made += [
         f"self.{s} = {norm_of(cfg, kind.norm_add if s == 'norm_again' else getattr(kind, s), 'WIDTH')}" for s in slots
     ]

@@ -9,8 +9,8 @@ from models.export.script.net import net_code
 from models.export.script.quote import quoted
 from models.spec import RunConfig, arrangement_of
 from models.spec.code import block_code
-from models.spec.parametrization import ADAM, depth_ratio, uniform, width_ratio
-from models.spec.plan import drops
+from models.spec.parametrization import ADAM, depth_ratio, has_uniform_rates, width_ratio
+from models.spec.plan import has_dropout
 
 HEADER = '''\
 """{title}
@@ -165,13 +165,13 @@ def _dtype(cfg: RunConfig) -> str:
 def _train(cfg: RunConfig) -> str:
     """The code of the training loop, with only the parts that this configuration needs."""
     update, rate = "", _learning_rate(cfg)
-    own = "" if uniform(cfg) else ' * group["rate"]'
+    own = "" if has_uniform_rates(cfg) else ' * group["rate"]'
     if cfg.clip:
         update += "        clip(net)\n"
     if rate:
         update += f'        for group in optimizer.param_groups:\n            group["lr"] = learning_rate(k){own}\n'
     given, optimizer = "net.parameters(), lr=LR", ""
-    if not uniform(cfg):
+    if not has_uniform_rates(cfg):
         adam = cfg.optimizer in ADAM
         where = " if p.ndim > 1 else 0.0" if cfg.decayed == "matrices" else ""
         optimizer = SCALED.format(
@@ -191,12 +191,12 @@ def _train(cfg: RunConfig) -> str:
         )
         given = "groups, lr=LR"
     optimizer += f"    optimizer = {OPTIMIZERS[cfg.optimizer].format(given=given)}"
-    quote = "" if uniform(cfg) else quoted(("models.spec.parametrization", "scaling"))
+    quote = "" if has_uniform_rates(cfg) else quoted(("models.spec.parametrization", "scaling_factors"))
     parts = [
         rate,
         quote,
         CLIP.format(dtype=_dtype(cfg)) if cfg.clip else "",
-        TRAIN.format(optimizer=optimizer, update=update, masks=MASKS * drops(cfg)),
+        TRAIN.format(optimizer=optimizer, update=update, masks=MASKS * has_dropout(cfg)),
     ]
     return "\n\n\n".join(part.strip("\n") for part in parts if part)
 
@@ -212,7 +212,7 @@ SCALED = """\
 MASKS = """\
         for name, part in net.named_modules():
             if isinstance(part, Dropout):
-                part.drawn_by = (SEED, "dropout", k, name)
+                part.mask_key = (SEED, "dropout", k, name)
 """
 
 CLIP = '''\

@@ -12,28 +12,28 @@ from models.training.batched import SeedRuns
 from models.training.run import Run, before_training
 
 
-def head_of(run: Run | SeedRuns) -> LogHead:
+def log_head(run: Run | SeedRuns) -> LogHead:
     """The head of a run's log."""
     seeds = len(run.divergences)
-    return LogHead(run.cfg.to_query(), seeds, run.columns, run.parameters, run.device, made_here())
+    return LogHead(run.cfg.to_query(), seeds, run.columns, run.parameters, run.device, engine_fingerprint())
 
 
 def begin_log(run: Run | SeedRuns, log: RunLog) -> None:
     """Begins the log of a run; one that is there already is gone on with."""
-    log.begin(head_of(run))
+    log.begin(log_head(run))
 
 
-def seeds_of(cfg: RunConfig, seeds: int, *, frames: bool = True) -> SeedRuns:
+def seed_runs(cfg: RunConfig, seeds: int, *, frames: bool = True) -> SeedRuns:
     """A configuration's run from its own seed up, for so many seeds."""
     return SeedRuns(cfg, range(cfg.seed, cfg.seed + seeds), frames=frames)
 
 
-def opening(cfg: RunConfig, seeds: int) -> tuple[LogHead, np.ndarray, list[Message]]:
+def log_opening(cfg: RunConfig, seeds: int) -> tuple[LogHead, np.ndarray, list[Message]]:
     """Head, row 0 and events of a run before training."""
     first = before_training(cfg)
     run: Run | SeedRuns = first
     if seeds > 1:
-        run = seeds_of(cfg, seeds, frames=False)
+        run = seed_runs(cfg, seeds, frames=False)
         run.advance(1)
     trace = replace(run.traces()[0], frames=tuple(first.frames))
     ends = [divergence_event(end, seed) for seed, end in enumerate(run.divergences) if end]
@@ -55,7 +55,7 @@ def append_to_log(run: Run | SeedRuns, log: RunLog) -> None:
 def _new_events(run: Run | SeedRuns, log: RunLog) -> list[Message]:
     events = [
         frame_event(frame, seed)
-        for seed, (frames, framed) in enumerate(zip(run.frames_by_run, log.framed, strict=True))
+        for seed, (frames, framed) in enumerate(zip(run.frames_by_run, log.last_frame_steps, strict=True))
         for frame in frames
         if frame.step > framed
     ]
@@ -67,7 +67,7 @@ def _new_events(run: Run | SeedRuns, log: RunLog) -> list[Message]:
 
 def _new_words(cfg: RunConfig, log: RunLog) -> list[Message]:
     """What is to be said of rows that nothing has been said of yet, for the first seed as far as it got."""
-    if (trace := log.trace()) is None or log.spoken >= log.length:
+    if (trace := log.trace()) is None or log.narrated_length >= log.length:
         return []
     last = {kind: texts[-1][1] for kind, texts in log.said().items()}
     return [said_event(log.length, sentence_changes(cfg, trace, range(log.spoken, len(trace)), last))]

@@ -7,9 +7,9 @@ from scipy.linalg import orthogonal_procrustes, svd
 from models.insight.path_outcome import APART, FLY, MERGE, VANISH, path_outcome
 from models.spec import RunConfig
 from models.tasks import open_task
-from models.tasks.base import one_of_each
+from models.tasks.base import class_round_robin
 from models.training import Run, profile_at_init
-from models.training.ten import Ten, travelled
+from models.training.sample_paths import SamplePaths, path_measures
 
 SOURCE = np.random.default_rng(5)
 WAY = SOURCE.normal(size=(4, 10, 32))
@@ -17,22 +17,22 @@ WAY = SOURCE.normal(size=(4, 10, 32))
 
 def test_vectors_of_one_direction_lie_on_one_ray_and_orthogonal_ones_spread():
     same = np.outer(np.linspace(0.5, 2, 10), SOURCE.normal(size=32))[None]
-    at = travelled(same)["ten_at"][0]
+    at = path_measures(same)["ten_at"][0]
     np.testing.assert_allclose(at, np.broadcast_to(at[0], (10, 2)), atol=1e-6)
     assert np.hypot(*at[0]) == pytest.approx(1)
-    assert travelled(same)["ten_cosine"] == pytest.approx([1.0])
-    spread = travelled(np.eye(10, 32)[None])
+    assert path_measures(same)["ten_cosine"] == pytest.approx([1.0])
+    spread = path_measures(np.eye(10, 32)[None])
     assert spread["ten_plane"] == pytest.approx([0.2])
     assert spread["ten_cosine"] == pytest.approx([0.0])
     pair = np.zeros((1, 10, 2))
     pair[0, :5, 0], pair[0, 5:, 1] = 1, 1
-    found = travelled(pair)["ten_at"][0]
+    found = path_measures(pair)["ten_at"][0]
     assert found[0] @ found[9] == pytest.approx(0, abs=1e-9), "what is orthogonal in the net is so in the picture"
-    assert travelled(pair)["ten_plane"] == pytest.approx([1.0])
+    assert path_measures(pair)["ten_plane"] == pytest.approx([1.0])
 
 
 def test_sizes_cosines_and_the_plane_are_those_of_an_independent_computation():
-    found = travelled(WAY)
+    found = path_measures(WAY)
     np.testing.assert_allclose(found["ten_size"], np.sqrt(np.mean(WAY**2, axis=-1)))
     circle = np.array([(np.cos(turn), np.sin(turn)) for turn in 2 * np.pi * np.arange(10) / 10])
     for site, vectors in enumerate(WAY):
@@ -49,17 +49,17 @@ def test_sizes_cosines_and_the_plane_are_those_of_an_independent_computation():
 
 def test_a_rotation_of_the_nets_basis_changes_nothing_and_zeros_and_infinities_have_no_direction():
     rotation = np.linalg.qr(SOURCE.normal(size=(32, 32)))[0]
-    for name, value in travelled(WAY @ rotation).items():
-        np.testing.assert_allclose(value, travelled(WAY)[name], atol=1e-8)
+    for name, value in path_measures(WAY @ rotation).items():
+        np.testing.assert_allclose(value, path_measures(WAY)[name], atol=1e-8)
     lost = np.ones((1, 10, 4))
     lost[0, 0], lost[0, 1] = 0, np.inf
-    found = travelled(lost)
+    found = path_measures(lost)
     assert found["ten_size"][0, 0] == 0
     assert np.isnan(found["ten_size"][0, 1])
     assert not found["ten_at"][0, :2].any()
     assert found["ten_plane"] == found["ten_cosine"] == pytest.approx([1.0])
-    assert travelled(1e300 * WAY)["ten_cosine"] == pytest.approx(travelled(WAY)["ten_cosine"])
-    assert np.isnan(travelled(np.zeros((1, 10, 4)))["ten_cosine"][0])
+    assert path_measures(1e300 * WAY)["ten_cosine"] == pytest.approx(path_measures(WAY)["ten_cosine"])
+    assert np.isnan(path_measures(np.zeros((1, 10, 4)))["ten_cosine"][0])
 
 
 @pytest.mark.parametrize(
@@ -90,7 +90,7 @@ def test_the_ten_are_held_out_ones_where_the_head_reads_them_and_taking_them_cha
         run.advance(9)
     np.testing.assert_array_equal(watched.rows(), alone.rows())
     task = open_task(cfg, "cpu")
-    ten = Ten(cfg, task)
+    ten = SamplePaths(cfg, task)
     first = watched.trace().frames[0].picture
     assert first["ten_blocks"] == [0, 1, 2, 3]
     assert first["ten_names"] == ten.names
@@ -98,5 +98,5 @@ def test_the_ten_are_held_out_ones_where_the_head_reads_them_and_taking_them_cha
 
 
 def test_samples_are_taken_class_by_class():
-    assert one_of_each(np.array([1, 1, 0, 2, 0, 1]), 5).tolist() == [2, 0, 3, 4, 1]
-    assert one_of_each(np.array([4, 4]), 5).tolist() == [0, 1]
+    assert class_round_robin(np.array([1, 1, 0, 2, 0, 1]), 5).tolist() == [2, 0, 3, 4, 1]
+    assert class_round_robin(np.array([4, 4]), 5).tolist() == [0, 1]

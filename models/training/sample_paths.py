@@ -9,43 +9,43 @@ from torch import Tensor
 from addnorm.probe import probe_outputs
 from models.nets import Net
 from models.spec import RunConfig
-from models.spec.plan import normed_over_batch, plan
+from models.spec.plan import plan, uses_batch_statistics
 from models.tasks import TaskData
-from models.tasks.base import NO_LOSS, one_of_each
-from models.training.modes import evaluating, statistics_kept
+from models.tasks.base import NO_LOSS, class_round_robin
+from models.training.modes import eval_mode, preserve_buffers
 
 COUNT = 10
 STOPS = 64  # blocks after which the samples are looked at, beside the input; of a deeper net, evenly chosen ones
 
 
-class Ten:
+class SamplePaths:
     """The first held-out samples of each class, ten in all, seen where the head reads them."""
 
     def __init__(self, cfg: RunConfig, task: TaskData) -> None:
         x, y = task.held_out
         at = (y != NO_LOSS).int().cumsum(1).argmax(1)  # of each sample, the last token with a target
         classes = y.gather(1, at[:, None])[:, 0]
-        self.chosen = one_of_each(classes.cpu().numpy(), COUNT)
-        self.names = [task.name_of(int(classes[one])) for one in self.chosen]
+        self.chosen = class_round_robin(classes.cpu().numpy(), COUNT)
+        self.names = [task.class_name(int(classes[one])) for one in self.chosen]
         self._at = at[self.chosen]
         self._x = x
         # As everywhere on the page: where a norm reads the whole batch, it is that of training.
-        self._together = normed_over_batch(cfg)
+        self._together = uses_batch_statistics(cfg)
         ends = {sublayer.block: site for site, sublayer in enumerate(plan(cfg).sublayers, start=1)}
         self.blocks = sorted({round(block) for block in np.linspace(0, cfg.depth, min(cfg.depth, STOPS) + 1)})
         self._sites = [ends.get(block, 0) for block in self.blocks]
 
-    def journey(self, model: Net) -> dict[str, Any]:
+    def measure(self, model: Net) -> dict[str, Any]:
         """What `travelled` says of the ten, `ten_names` (n,), and the `ten_blocks` (S,) after which; 0 is the input."""
         with torch.no_grad():
             if self._together:
-                with statistics_kept(model):
+                with preserve_buffers(model):
                     stream = self._stream(model, self._x)[:, self.chosen]
             else:
-                with evaluating(model):
+                with eval_mode(model):
                     stream = self._stream(model, self._x[self.chosen])
         vectors = stream[:, torch.arange(len(self.chosen)), self._at].double().cpu().numpy()
-        return {"ten_names": self.names, "ten_blocks": self.blocks} | travelled(vectors)
+        return {"ten_names": self.names, "ten_blocks": self.blocks} | path_measures(vectors)
 
     def _stream(self, model: Net, x: Tensor) -> Tensor:
         with probe_outputs(model.stream.stream_taps, gradients=False) as probe:
@@ -54,7 +54,7 @@ class Ten:
         return torch.stack([tensors[site] for site in self._sites])
 
 
-def travelled(x: np.ndarray) -> dict[str, np.ndarray]:
+def path_measures(x: np.ndarray) -> dict[str, np.ndarray]:
     """How n vectors move through the sites of a net; x (S, n, D) float64.
 
     `ten_size` (S, n): the RMS of each. `ten_at` (S, n, 2): the directions in the plane that holds most of them, from
