@@ -1,6 +1,6 @@
-"""What a branch computes, F in the one equation: one layer, two layers, or attention.
+"""Residual branches F: one layer, two layers, or attention.
 
-Legend: B batch, T tokens, D width, H heads, K head size. Output matrices are named `w`, `w2` and `w_o`.
+Shapes: B batch, T tokens, D width, H heads, K head size. Output matrices are named `w`, `w2` and `w_o`.
 """
 
 import math
@@ -35,7 +35,7 @@ class OneLayer(nn.Module):
 
 
 class TwoLayers(nn.Module):
-    """W2 act(N_mid(W1 x)): (..., D) -> (..., D), with `hidden` features between; a transformer's feed-forward net."""
+    """W2 act(N_mid(W1 x)): (..., D) -> (..., D), through `hidden` features. The feed-forward net of a transformer."""
 
     def __init__(self, width: int, hidden: int, activation: str, norm_mid: nn.Module) -> None:
         super().__init__()
@@ -49,10 +49,10 @@ class TwoLayers(nn.Module):
 
 
 class Attention(nn.Module):
-    """W_O N_mid(softmax(q k^T / sqrt(K)) v) by head (1706.03762): (B, T, D) -> (B, T, D).
+    """W_O N_mid(heads), head = softmax(scale q k^T + bias) v: (B, T, D) -> (B, T, D) (Vaswani 2017, 1706.03762).
 
-    `rotation` turns q and k; `scale` stands in place of 1/sqrt(K); `relative` returns what is added to the scores,
-    (H, T, T).
+    `scale` defaults to 1/sqrt(K). `norm_qk` builds the norms of q and k, `rotation` encodes positions in both, and
+    `relative` returns the position bias of the scores, (H, T, T), with the causal mask.
     """
 
     def __init__(
@@ -81,8 +81,8 @@ class Attention(nn.Module):
         if self.relative is None:
             mixed_BHTK = F.scaled_dot_product_attention(q_BHTK, k_BHTK, v_BHTK, is_causal=self.causal, scale=self.scale)
         else:
-            added_HTT = self.relative(x_BTD.shape[1], self.causal)
-            mixed_BHTK = F.scaled_dot_product_attention(q_BHTK, k_BHTK, v_BHTK, attn_mask=added_HTT, scale=self.scale)
+            bias_HTT = self.relative(x_BTD.shape[1], self.causal)
+            mixed_BHTK = F.scaled_dot_product_attention(q_BHTK, k_BHTK, v_BHTK, attn_mask=bias_HTT, scale=self.scale)
         return self.w_o(self.norm_mid(mixed_BHTK.transpose(1, 2).flatten(2)))
 
     def _split(self, x_BTD: Tensor) -> Tensor:
@@ -90,7 +90,10 @@ class Attention(nn.Module):
 
 
 class Rotary(nn.Module):
-    """Rotates feature pairs (i, i + K/2) by position / 10000^(2i/K): (B, H, T, K) -> the same (Su 2021, 2104.09864)."""
+    """Rotates each feature pair (i, i + K/2) by position / 10000^(2i/K): (B, H, T, K) -> (B, H, T, K).
+
+    Su 2021, 2104.09864.
+    """
 
     cos_TK: Tensor
     sin_TK: Tensor
@@ -107,12 +110,15 @@ class Rotary(nn.Module):
         return x_BHTK * self.cos_TK[:tokens] + torch.cat((-second, first), dim=-1) * self.sin_TK[:tokens]
 
 
-NUM_BUCKETS = 32  # learned numbers per head in T5's bias
-MAX_DISTANCE = 128  # distance from which on all tokens share the last bucket
+NUM_BUCKETS = 32  # biases per head in T5's scheme
+MAX_DISTANCE = 128  # tokens; longer distances share the last bucket
 
 
 class Alibi(nn.Module):
-    """ALiBi's penalty on distance, -2^(-8h/H) |i - j|: (H, T, T), -inf for later tokens if causal (Press 2021)."""
+    """ALiBi, the bias -2^(-8h/H) |i - j| of head h: (H, T, T), -inf for later tokens if causal.
+
+    Press 2021, 2108.12409.
+    """
 
     slope_H11: Tensor
 
@@ -126,9 +132,9 @@ class Alibi(nn.Module):
 
 
 class RelativeBias(nn.Module):
-    """T5's learned bias by distance (Raffel 2019): (H, T, T), -inf for later tokens if causal.
+    """T5's learned bias by distance: (H, T, T), -inf for later tokens if causal (Raffel 2019, 1910.10683).
 
-    `bidirectional` reserves half of the buckets for later tokens. `bias` (H * BUCKETS,) starts at 0.
+    `bidirectional` reserves half of the buckets for later tokens. `bias`, (H * NUM_BUCKETS,), starts at 0.
     """
 
     def __init__(self, heads: int, *, bidirectional: bool) -> None:
@@ -142,21 +148,26 @@ class RelativeBias(nn.Module):
 
 
 def relative_distances(tokens: int, device: torch.device) -> Tensor:
-    """How many places column j is before row i, i - j: (T, T), negative for later tokens."""
-    place_T = torch.arange(tokens, device=device)
-    return place_T[:, None] - place_T
+    """Distance i - j of every query i from every key j, (T, T); negative for later tokens."""
+    position_T = torch.arange(tokens, device=device)
+    return position_T[:, None] - position_T
 
 
 def bucket_indices(distance_TT: Tensor, *, bidirectional: bool) -> Tensor:
-    """T5's bucket of each distance: one bucket per near distance, then wider ones on a log scale up to FURTHEST."""
+    """T5's bucket of each distance, (T, T): exact for near tokens, then log-spaced up to MAX_DISTANCE.
+
+    If `bidirectional`, later tokens use the upper half of the buckets; otherwise they fall into bucket 0.
+    """
     count = NUM_BUCKETS // 2 if bidirectional else NUM_BUCKETS
-    far_TT, near = distance_TT.abs() if bidirectional else distance_TT.clamp(min=0), count // 2
-    share_TT = torch.log(far_TT.clamp(min=1) / near) / math.log(MAX_DISTANCE / near)
-    wide_TT = (near + (share_TT * (count - near)).long()).clamp(max=count - 1)
-    return torch.where(far_TT < near, far_TT, wide_TT) + (count * (distance_TT < 0) if bidirectional else 0)
+    exact = count // 2
+    ago_TT = distance_TT.abs() if bidirectional else distance_TT.clamp(min=0)
+    log_TT = torch.log(ago_TT.clamp(min=1) / exact) / math.log(MAX_DISTANCE / exact)
+    far_TT = (exact + (log_TT * (count - exact)).long()).clamp(max=count - 1)
+    bucket_TT = torch.where(ago_TT < exact, ago_TT, far_TT)
+    return bucket_TT + count * (distance_TT < 0) if bidirectional else bucket_TT
 
 
-def mask_later_tokens(added_HTT: Tensor, causal: bool) -> Tensor:
-    """The same numbers, with -inf for all tokens after that of the row if causal."""
-    later_TT = torch.ones(added_HTT.shape[-2:], dtype=torch.bool, device=added_HTT.device).triu(1)
-    return added_HTT.masked_fill(later_TT, -math.inf) if causal else added_HTT
+def mask_later_tokens(bias_HTT: Tensor, causal: bool) -> Tensor:
+    """The bias, (H, T, T), with -inf above the diagonal if causal."""
+    later_TT = torch.ones(bias_HTT.shape[-2:], dtype=torch.bool, device=bias_HTT.device).triu(1)
+    return bias_HTT.masked_fill(later_TT, -math.inf) if causal else bias_HTT

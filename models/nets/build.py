@@ -1,4 +1,4 @@
-"""The builder: the only place that unpacks a configuration. Everything it calls takes plain arguments."""
+"""Builds the net of a configuration. Only this module reads configurations; what it calls takes plain arguments."""
 
 from functools import partial
 
@@ -25,9 +25,9 @@ from models.spec.tasks import MAX_TOKENS
 
 
 class Net(nn.Module):
-    """Batch of the task -> logits (B, T, C). `stream` is the stack alone: (B, T, D) -> (B, T, D).
+    """logits = head(output_factor * final_norm(stream(position(embed(x))))): batch of the task -> (B, T, C).
 
-    `output_factor` weighs what the head reads.
+    `stream` is the stack of blocks, (B, T, D) -> (B, T, D).
     """
 
     def __init__(
@@ -41,40 +41,46 @@ class Net(nn.Module):
         output_factor: float = 1.0,
     ) -> None:
         super().__init__()
-        self.output = build_scale(output_factor)
-        self.embed, self.position, self.stream, self.final_norm, self.head = embed, position, stream, final_norm, head
+        self.embed, self.position, self.stream = embed, position, stream
+        self.final_norm, self.output, self.head = final_norm, build_scale(output_factor), head
 
     def forward(self, x: Tensor) -> Tensor:
         return self.read_out(self.stream(self.position(self.embed(x))))
 
     def read_out(self, x: Tensor) -> Tensor:
-        """The stream's end (B, T, D) -> logits (B, T, C)."""
+        """Logits of the stream's last site: (B, T, D) -> (B, T, C)."""
         return self.head(self.output(self.final_norm(x)))
 
 
 def build_model(cfg: RunConfig) -> Net:
-    """The net of a configuration, initialised from its seed, on the CPU in float32."""
-    task, arranged = TASKS[cfg.task], plan(cfg)
+    """The net of a configuration, initialised from its seed. On the CPU, in float32."""
+    task = TASKS[cfg.task]
+    stack_plan = plan(cfg)
     norm = partial(build_norm, width=cfg.width, eps=cfg.eps, affine=cfg.affine)
     blocks: dict[str, dict[str, nn.Module]] = {}
-    for sublayer in arranged.sublayers:
+    for sublayer in stack_plan.sublayers:
         blocks.setdefault(block_name(sublayer.block), {})[sublayer.kind] = build_sublayer(cfg, sublayer)
     position = cfg.position if cfg.net == "transformer" else "none"
     model = Net(
         build_embedding(task.inputs(cfg.net), task.vocabulary, cfg.width),
         build_positions(position, cfg.tokens, cfg.width),
         STACKS[cfg.stack](blocks, partial(norm, cfg.norm)),
-        norm(arranged.final_norm),
+        norm(stack_plan.final_norm),
         nn.Linear(cfg.width, task.classes),
         output_factor=output_factor(cfg),
     )
-    gains = {"gain": branch_gain(cfg), "head_gain": head_gain(cfg)}
-    initialise(model, init=cfg.init, **gains, seed=cfg.seed, sublayers=cfg.sublayers)
+    initialise(
+        model,
+        init=cfg.init,
+        gain=branch_gain(cfg),
+        head_gain=head_gain(cfg),
+        seed=cfg.seed,
+        sublayers=cfg.sublayers,
+    )
     return model
 
 
 def build_sublayer(cfg: RunConfig, sublayer: SublayerPlan) -> nn.Module:
-    """One sublayer from its plan."""
     if sublayer.identity:
         return IdentitySublayer()
     norm = partial(build_norm, width=cfg.width, eps=cfg.eps, affine=cfg.affine)
@@ -95,7 +101,7 @@ def build_sublayer(cfg: RunConfig, sublayer: SublayerPlan) -> nn.Module:
 
 
 def build_branch(cfg: RunConfig, sublayer: SublayerPlan) -> nn.Module:
-    """F of one sublayer: attention, two layers or one."""
+    """The branch F of a sublayer: attention, two layers or one."""
     norm = partial(build_norm, sublayer.norm_mid, eps=cfg.eps, affine=cfg.affine)
     if sublayer.kind == "attn":
         head_size = cfg.width // cfg.heads
@@ -116,17 +122,17 @@ def build_branch(cfg: RunConfig, sublayer: SublayerPlan) -> nn.Module:
 
 
 def build_position_bias(position: str, heads: int, *, causal: bool) -> nn.Module | None:
-    """The module that adds positions to attention's scores, or None."""
+    """The module whose output is added to attention's scores; None for positions that enter elsewhere."""
     if position == "relative bias":
         return RelativeBias(heads, bidirectional=not causal)
     return Alibi(heads) if position == "alibi" else None
 
 
 def count_parameters(model: nn.Module) -> int:
-    """How many numbers training changes."""
+    """Number of trainable parameters."""
     return sum(p.numel() for p in model.parameters() if p.requires_grad)
 
 
 def matrix_size(module: nn.Module) -> int:
-    """How many numbers a module's matrices have: the multiplications per token."""
+    """Number of entries in a module's matrices, which is its multiply-adds per token."""
     return sum(p.numel() for p in module.parameters() if p.ndim > 1)

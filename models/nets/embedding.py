@@ -1,4 +1,4 @@
-"""Embedding and positions: a stream of unit mean square for every task."""
+"""Embedding and absolute positions. Together they give the stream unit mean square for every task."""
 
 import math
 
@@ -7,7 +7,7 @@ from torch import Tensor, nn
 
 
 class Positions(nn.Module):
-    """Adds a position to every token, (B, T, D) -> the same; token and position each bring half of the mean square."""
+    """sqrt(1/2) x + table: (B, T, D) -> (B, T, D). Token and position each bring half of the mean square."""
 
     table_TD: Tensor
 
@@ -23,13 +23,13 @@ class Positions(nn.Module):
 
 
 def sinusoids(tokens: int, width: int) -> Tensor:
-    """(T, D): sin and cos of position / 10000^(2i/D), side by side (Vaswani 2017); mean square 1/2."""
+    """sin and cos of position / 10000^(2i/D) in turn, (T, D), mean square 1/2 (Vaswani 2017, 1706.03762)."""
     angle_TF = torch.arange(tokens)[:, None] * 10000 ** (-torch.arange(0, width, 2) / width)
     return torch.stack((angle_TF.sin(), angle_TF.cos()), dim=-1).flatten(1)[:, :width]
 
 
 def build_positions(position: str, tokens: int, width: int) -> nn.Module:
-    """The module that adds positions to the stream; the identity for positions that enter elsewhere."""
+    """The module that adds positions to the stream; the identity for positions that enter inside attention."""
     if position == "sinusoidal":
         return Positions(sinusoids(tokens, width), learned=False)
     if position == "learned":
@@ -38,5 +38,5 @@ def build_positions(position: str, tokens: int, width: int) -> nn.Module:
 
 
 def build_embedding(inputs: int, vocabulary: int, width: int) -> nn.Module:
-    """A table for symbols or a matrix for real inputs: batch of the task -> (B, T, D)."""
+    """A lookup table for symbols, a linear map for real inputs: batch of the task -> (B, T, D)."""
     return nn.Embedding(vocabulary, width) if vocabulary else nn.Linear(inputs, width)

@@ -1,4 +1,4 @@
-"""Forward hooks that are taken off again."""
+"""Forward hooks for the length of a `with` block."""
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -6,12 +6,12 @@ from typing import Any
 
 from torch import nn
 
-Hook = Callable[[nn.Module, Any, Any], Any]  # module, inputs, output -> what replaces the output, or None
+Hook = Callable[[nn.Module, Any, Any], Any]  # (module, inputs, output) -> a new output, or None
 
 
 @contextmanager
 def forward_hooks(hooks: Iterable[tuple[nn.Module, Hook]]) -> Iterator[None]:
-    """Puts forward hooks on modules within a `with` block."""
+    """Registers forward hooks on modules and removes them when the `with` block ends."""
     handles = [module.register_forward_hook(hook) for module, hook in hooks]
     try:
         yield

@@ -1,6 +1,6 @@
-"""Initialisation. Every parameter has its own generator, from the seed and its name.
+"""Initialisation. Every parameter is drawn from its own generator, seeded by the run's seed and its name.
 
-Two arrangements under one seed therefore share the weights that they have in common.
+So two arrangements under one seed share the weights of the parameters that both have.
 """
 
 import math
@@ -15,7 +15,8 @@ from models.spec.scales import deepnorm_gain
 OUTPUT_MATRICES = {"w", "w2", "w_o"}
 QUERIES_AND_KEYS = {"w_q", "w_k"}
 
-# Draws a weight of (outputs, inputs) in place; `role` is its name in the branch, M the number of sublayers.
+# (weight, generator, role, M): fills a weight (outputs, inputs) in place; `role` is its name in the branch, and M the
+# number of sublayers.
 Init = Callable[[Tensor, torch.Generator, str, int], None]
 
 
@@ -70,22 +71,22 @@ INITS: dict[str, Init] = {
 
 @torch.no_grad()
 def initialise(model: nn.Module, *, init: str, gain: float, seed: int, sublayers: int, head_gain: float = 1.0) -> None:
-    """Draws every parameter of a net: branches by `init`, embedding to unit mean square, head N(0, 1/D)
-    times `head_gain`, biases 0.
+    """Draws every parameter of a net in place.
 
-    Gates and the gains of norms keep the values that their modules start with.
+    Branch matrices follow `init`, times `gain`. The embedding gives the stream unit mean square. The head is
+    N(0, 1/D) times `head_gain`, and biases are 0. Gates and the gains of norms keep their modules' initial values.
     """
     for name, parameter in model.named_parameters():
         source = generator(seed, name)
-        owner, _, kind = name.rpartition(".")
-        role = owner.rpartition(".")[2]
+        module, _, kind = name.rpartition(".")
+        role = module.rpartition(".")[2]
         if kind == "bias":
             parameter.zero_()
         elif ".function.w" in name:
             INITS[init](parameter, source, role, sublayers)
             parameter.mul_(gain)
-        elif name == "embed.weight" and isinstance(model.get_submodule(owner), nn.Linear):
-            _unit_columns(parameter, source)
+        elif name == "embed.weight" and isinstance(model.get_submodule(module), nn.Linear):
+            _orthogonal_embedding(parameter, source)
         elif name == "embed.weight":
             parameter.normal_(generator=source)
         elif kind == "table_TD":
@@ -95,8 +96,8 @@ def initialise(model: nn.Module, *, init: str, gain: float, seed: int, sublayers
             parameter.mul_(head_gain)
 
 
-def _unit_columns(weight: Tensor, source: torch.Generator) -> None:
-    """An orthogonal embedding: inputs of unit mean square become a stream of unit mean square."""
+def _orthogonal_embedding(weight: Tensor, source: torch.Generator) -> None:
+    """Draws an orthogonal matrix that maps inputs of unit mean square to a stream of unit mean square."""
     outputs, inputs = weight.shape
     nn.init.orthogonal_(weight, generator=source)
     weight.mul_(math.sqrt(max(outputs, inputs) / inputs))

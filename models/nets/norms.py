@@ -1,4 +1,4 @@
-"""The norms that fill a slot. Their statistics are over the features of a token, except for batch norm."""
+"""The norms that fill a slot. All but batch norm take their statistics over the features of one token."""
 
 from collections.abc import Callable
 
@@ -7,7 +7,7 @@ from torch import Tensor, nn
 
 
 class DynamicTanh(nn.Module):
-    """gain * tanh(alpha x) + bias on (..., D), with one learned alpha (Zhu 2025, 2503.10622)."""
+    """gain * tanh(alpha x) + bias: (..., D) -> (..., D), with one learned alpha (Zhu 2025, 2503.10622)."""
 
     def __init__(self, width: int, affine: bool = True, alpha: float = 0.5) -> None:
         super().__init__()
@@ -20,7 +20,10 @@ class DynamicTanh(nn.Module):
 
 
 class TokenBatchNorm(nn.BatchNorm1d):
-    """Batch norm of (B, T, D) per feature over B and T; running statistics in eval mode (1502.03167)."""
+    """Batch norm per feature over B and T: (B, T, D) -> (B, T, D); running statistics in eval mode.
+
+    Ioffe & Szegedy 2015, 1502.03167.
+    """
 
     def forward(self, x_BTD: Tensor) -> Tensor:
         return super().forward(x_BTD.flatten(0, -2)).view_as(x_BTD)
@@ -35,7 +38,7 @@ NORMS: dict[str, Callable[[int, float, bool], nn.Module]] = {
 }
 
 
-NORM_TYPES = tuple({type(make(2, 1e-5, True)) for name, make in NORMS.items() if name != "none"})
+NORM_TYPES = tuple({type(build(2, 1e-5, True)) for name, build in NORMS.items() if name != "none"})
 
 
 def build_norm(norm: str, width: int, eps: float = 1e-5, affine: bool = True) -> nn.Module:

@@ -1,4 +1,4 @@
-"""How blocks are joined: one stream, ResiDual's two, or DLCL's sums over all earlier blocks."""
+"""Stacks of blocks: one stream, ResiDual's two streams, or DLCL's weighted sums over all earlier blocks."""
 
 from collections.abc import Callable, Mapping, Sequence
 
@@ -13,7 +13,7 @@ Blocks = Mapping[str, Mapping[str, nn.Module]]
 class Stack(nn.Module):
     """One stream through all blocks: (B, T, D) -> (B, T, D).
 
-    Blocks are named b01, b02, ...; each holds its sublayers by kind.
+    Blocks are named b01, b02, ... and hold their sublayers by kind.
     """
 
     def __init__(self, blocks: Blocks, norm: Callable[[], nn.Module]) -> None:
@@ -23,17 +23,17 @@ class Stack(nn.Module):
 
     @property
     def sublayers(self) -> Sequence[nn.Module]:
-        """All sublayers in forward order."""
+        """The sublayers of all blocks in forward order."""
         return [sublayer for block in self.blocks.values() for sublayer in block.values()]  # type: ignore[operator]
 
     @property
     def stream_taps(self) -> list[Tap]:
-        """The points of the stream in forward order: x0, then after each sublayer."""
+        """Taps on the stream in forward order: x0, then the output of each sublayer."""
         return [self.start_tap, *(sublayer.stream_tap for sublayer in self.sublayers)]  # type: ignore[list-item]
 
     @property
     def branch_taps(self) -> list[Tap]:
-        """The branches before their adds, in forward order."""
+        """Taps on the branches before their adds, in forward order."""
         return [sublayer.branch_tap for sublayer in self.sublayers]  # type: ignore[misc]
 
     def forward(self, x: Tensor) -> Tensor:
@@ -44,7 +44,7 @@ class Stack(nn.Module):
 
 
 class ResiDualStack(Stack):
-    """y <- y + f(x), x <- N(x + f(x)), y_0 = x_0, out = x_M + N(y_M) (Xie 2023, 2304.14802)."""
+    """y <- y + f(x), x <- N(x + f(x)), y_0 = x_0; output x_M + N(y_M) (Xie 2023, 2304.14802)."""
 
     def __init__(self, blocks: Blocks, norm: Callable[[], nn.Module]) -> None:
         super().__init__(blocks, norm)
@@ -59,9 +59,9 @@ class ResiDualStack(Stack):
 
 
 class DLCLStack(Stack):
-    """Block l + 1, or the head, reads sum_k W[l+1, k] N_k(y_k) over the outputs y_0 ... y_l of all earlier blocks.
+    """x_{l+1} = sum_k W[l+1, k] N_k(y_k) over the embedding y_0 and all block outputs y_1 ... y_l.
 
-    W starts as the average (Wang 2019, 1906.01787, the pre-norm form).
+    The head reads x_{L+1}. W starts as the mean (Wang 2019, 1906.01787, pre-norm form).
     """
 
     def __init__(self, blocks: Blocks, norm: Callable[[], nn.Module]) -> None:
@@ -71,16 +71,16 @@ class DLCLStack(Stack):
 
     def forward(self, x: Tensor) -> Tensor:
         normed = [self.norms[0](self.start_tap(x))]
-        for at, block in enumerate(self.blocks.values()):
-            x = self._sum(at, normed)
+        for index, block in enumerate(self.blocks.values()):
+            x = self._weighted_sum(index, normed)
             for sublayer in block.values():  # type: ignore[operator]
                 x = sublayer(x)
-            normed.append(self.norms[at + 1](x))
-        return self._sum(len(self.blocks), normed)
+            normed.append(self.norms[index + 1](x))
+        return self._weighted_sum(len(self.blocks), normed)
 
-    def _sum(self, at: int, normed: list[Tensor]) -> Tensor:
-        # The leading dots are the seed axis of a stacked net, and nothing for one net.
-        return torch.einsum("...k,k...td->...td", self.weights[at], torch.stack(normed))
+    def _weighted_sum(self, index: int, normed: list[Tensor]) -> Tensor:
+        # "..." is the seed axis of a stacked net, and empty for a single one.
+        return torch.einsum("...k,k...td->...td", self.weights[index], torch.stack(normed))
 
 
 STACKS: dict[str, type[Stack]] = {"single": Stack, "residual": ResiDualStack, "dlcl": DLCLStack}

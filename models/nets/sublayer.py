@@ -1,6 +1,6 @@
 """The one equation: y = N_add( skip(x) + scale * N_out( F( c_in * N_in(x) ) ) ). Empty slots are identities.
 
-In a training pass dropout may follow the branch and the whole.
+In train mode, dropout may follow the branch and the sum.
 """
 
 from collections.abc import Callable
@@ -13,9 +13,9 @@ from models.generator import generator
 
 
 class Tap(nn.Identity):
-    """Marks a tensor that can be watched: the stream after a sublayer, or a branch before its add.
+    """An identity that passes its tensor to `listener`: the stream after a sublayer, or a branch before its add.
 
-    `listener` is called with it, which costs a tenth of a hook.
+    Costs a tenth of a forward hook.
     """
 
     def __init__(self) -> None:
@@ -29,7 +29,7 @@ class Tap(nn.Identity):
 
 
 class ConstantScale(nn.Module):
-    """weight * x with a fixed weight."""
+    """weight * x with a constant weight."""
 
     def __init__(self, weight: float) -> None:
         super().__init__()
@@ -43,14 +43,14 @@ class ConstantScale(nn.Module):
 
 
 class NoSkip(nn.Module):
-    """0 for any input; 0 * x would be NaN once x has overflowed."""
+    """Returns 0 for any input, since 0 * x is NaN once x has overflowed."""
 
     def forward(self, x: Tensor) -> float:
         return 0.0
 
 
 class Gate(nn.Module):
-    """gate * x with one learned number (ReZero, 2003.04887) or one per channel (LayerScale, 2103.17239)."""
+    """gate * x with one learned scalar (ReZero, 2003.04887) or one per channel (LayerScale, 2103.17239)."""
 
     def __init__(self, start: float, channels: int = 1) -> None:
         super().__init__()
@@ -62,9 +62,9 @@ class Gate(nn.Module):
 
 
 class Dropout(nn.Module):
-    """Drops numbers at a rate and divides the rest by 1 - rate (Srivastava 2014), or passes x unchanged.
+    """m * x / (1 - rate), m_i ~ Bernoulli(1 - rate) (Srivastava 2014).
 
-    It drops in train mode, once `mask_key` has the seed and the words of the mask's generator.
+    Acts only in train mode while `mask_key` is set: the seed and the words that seed the mask's generator.
     """
 
     def __init__(self, rate: float) -> None:
@@ -75,25 +75,22 @@ class Dropout(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         if not (self.training and self.mask_key):
             return x
-        kept = torch.rand(x.shape, generator=generator(*self.mask_key)) >= self.rate
-        return x * (kept / (1 - self.rate)).to(x)
+        mask = torch.rand(x.shape, generator=generator(*self.mask_key)) >= self.rate
+        return x * (mask / (1 - self.rate)).to(x)
 
     def extra_repr(self) -> str:
         return f"{self.rate:g}"
 
 
 def build_dropout(rate: float) -> nn.Module:
-    """The cheapest module that drops numbers at that rate."""
     return Dropout(rate) if rate else nn.Identity()
 
 
 def build_scale(weight: float) -> nn.Module:
-    """The cheapest module that multiplies by a fixed number."""
     return nn.Identity() if weight == 1 else ConstantScale(weight)
 
 
 def build_skip(weight: float) -> nn.Module:
-    """The skip of that weight; no skip at all for weight 0."""
     return NoSkip() if weight == 0 else build_scale(weight)
 
 
@@ -137,7 +134,7 @@ class Sublayer(nn.Module):
 
 
 class RecursiveSublayer(Sublayer):
-    """Adds and norms the stream once more: y_1 = N(x + f(x)), y_2 = N'(x + y_1) (Liu 2020, k = 2)."""
+    """Recursive skip: y_1 = N(x + f(x)), y = N'(x + y_1) (Liu 2020, k = 2)."""
 
     def __init__(self, function: nn.Module, *, norm_again: nn.Module, **parts: nn.Module) -> None:
         super().__init__(function, **parts)
@@ -149,7 +146,7 @@ class RecursiveSublayer(Sublayer):
 
 
 class IdentitySublayer(nn.Module):
-    """A sublayer that was taken out: the stream passes unchanged, without N_add, and the branch is 0."""
+    """An ablated sublayer: y = x without N_add, and a branch of 0."""
 
     def __init__(self) -> None:
         super().__init__()

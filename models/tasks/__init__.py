@@ -1,7 +1,4 @@
-"""The data of every task, as tensors. Descriptions, shapes and sources are in `models.spec.TASKS`, under the same keys.
-
-To add a task: a line there, its points in `points.py` or its rule in `sequences.py`, and a line here.
-"""
+"""The data of every task, as tensors. Shapes and sources are in `models.spec.TASKS`, under the same keys."""
 
 from collections.abc import Callable
 from functools import partial

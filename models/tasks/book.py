@@ -1,4 +1,4 @@
-"""`book`: the next character of Moby-Dick."""
+"""`book`: predict the next character of Moby-Dick."""
 
 from functools import cache
 from pathlib import Path
@@ -13,37 +13,36 @@ from models.tasks.base import HELD_OUT_SEED, Picture, Predict, TaskData, to_devi
 
 FILE = Path(__file__).parent / "data" / "moby_dick.txt"
 HELD_OUT_WINDOWS = 64
-PROMPT = "Call me Ish"  # what the net continues for the picture
-SAMPLE, FIRST_SAMPLE = 48, 12  # characters that it writes, and that it writes before training
-TEMPERATURE = 0.5  # of the draws: at 1 a small net rarely finishes a word, at 0 it repeats one for ever
-CANDIDATES = 5  # likeliest next characters
+PROMPT = "Call me Ish"  # the net continues it in the picture
+SAMPLE_CHARS, FIRST_SAMPLE_CHARS = 48, 12  # length of the continuation, and of the one before training
+TEMPERATURE = 0.5  # at 1 a small net rarely finishes a word, at 0 it repeats one for ever
+MAX_CANDIDATES = 5  # most likely next characters in the picture
 
 
 @cache
 def text() -> str:
-    """The whole text; it is ASCII."""
     return FILE.read_text(encoding="ascii")
 
 
 @cache
 def alphabet() -> str:
-    """The characters of the text, sorted: class i is character i."""
+    """The characters of the text, sorted; class i is character i."""
     return "".join(sorted(set(text())))
 
 
 def held_out_start() -> int:
-    """Where the held-out last tenth begins."""
+    """Index of the first held-out character: the last tenth is held out."""
     return len(text()) * 9 // 10
 
 
 @cache
 def text_classes(device: torch.device) -> Tensor:
-    """The text as classes (N,)."""
+    """The text as classes, (N,) int64."""
     return encode(text()).to(device)
 
 
 def encode(characters: str) -> Tensor:
-    """Characters of the alphabet as classes (N,)."""
+    """Characters of the alphabet as classes, (N,) int64."""
     table = np.zeros(128, dtype=np.int64)
     table[[ord(character) for character in alphabet()]] = range(len(alphabet()))
     return torch.from_numpy(table[np.frombuffer(characters.encode("ascii"), dtype=np.uint8)])
@@ -51,25 +50,24 @@ def encode(characters: str) -> Tensor:
 
 @cache
 def held_out_windows(tokens: int, device: torch.device) -> tuple[Tensor, Tensor]:
-    """Windows spread evenly over the last tenth: x and y (64, T)."""
+    """Evenly spaced windows of the held-out text: x and y, each (HELD_OUT_WINDOWS, T)."""
     start = np.linspace(held_out_start(), len(text()) - tokens - 1, HELD_OUT_WINDOWS).astype(np.int64)
     return windows(text_classes(device), torch.from_numpy(start).to(device), tokens)
 
 
 def windows(codes_N: Tensor, start_B: Tensor, tokens: int) -> tuple[Tensor, Tensor]:
-    """Windows x (B, T) of the text, and y (B, T), the character after each."""
-    at = start_B[:, None] + torch.arange(tokens + 1, device=start_B.device)
-    window = codes_N[at]
+    """Windows x of the text and, as targets y, the next character of each token: both (B, T)."""
+    index = start_B[:, None] + torch.arange(tokens + 1, device=start_B.device)
+    window = codes_N[index]
     return window[:, :-1], window[:, 1:]
 
 
 def decode(classes: Tensor) -> str:
-    """Classes as text."""
     return "".join(alphabet()[i] for i in classes.tolist())
 
 
 class Book(TaskData):
-    """Windows from anywhere in the first nine tenths of the book; the last tenth is held out."""
+    """Random windows of the first nine tenths of the book; the last tenth is held out."""
 
     def __init__(self, cfg: RunConfig, device: torch.device) -> None:
         super().__init__(cfg, device)
@@ -84,39 +82,43 @@ class Book(TaskData):
         return held_out_windows(self.cfg.tokens, self.device)
 
     def picture(self, predict: Predict) -> Picture:
-        """`prompt`, and `sample`, its continuation by the net, drawn at TEMPERATURE.
+        """`prompt` and `sample`, a continuation drawn at TEMPERATURE; it ends where probabilities are not finite.
 
-        `p` (SAMPLE,): the net's own probability of each character written. `candidates`: the likeliest characters after
-        the prompt, with `candidate_p`. The sample ends early where the net's numbers are not finite.
+        `p` (n,) is the net's probability of each character of the sample at temperature 1. `candidates` are the most
+        likely characters after the prompt, with probabilities `candidate_p`.
         """
-        return self._written(predict, SAMPLE)
+        return self._continuation(predict, SAMPLE_CHARS)
 
     def first_picture(self, predict: Predict) -> Picture:
-        """As `picture`, with the beginning of the sample only."""
-        return self._written(predict, FIRST_SAMPLE)
+        """The same as `picture`, with a shorter sample."""
+        return self._continuation(predict, FIRST_SAMPLE_CHARS)
 
-    def _written(self, predict: Predict, count: int) -> Picture:
-        # The argmax of logits + Gumbel noise is a draw; with the same noise each time, only the net changes the text.
-        noise = -torch.empty(SAMPLE, len(alphabet())).exponential_(generator=generator(HELD_OUT_SEED, "sample")).log()
-        read = encode(PROMPT).to(self.device)
+    def _continuation(self, predict: Predict, count: int) -> Picture:
+        # Gumbel-max: argmax(logits + noise) is a sample. With constant noise, only the net changes the text.
+        exponential = torch.empty(SAMPLE_CHARS, len(alphabet())).exponential_(
+            generator=generator(HELD_OUT_SEED, "sample")
+        )
+        gumbel_NC = -exponential.log()[:count].to(self.device)
+        text_N = encode(PROMPT).to(self.device)
         probabilities = []
-        for noise_C in noise[:count].to(self.device):
-            logits_C = predict(read[None, -self.cfg.tokens :])[0, -1]
-            read = torch.cat((read, (logits_C / TEMPERATURE + noise_C).argmax(-1, keepdim=True)))
+        for gumbel_C in gumbel_NC:
+            logits_C = predict(text_N[None, -self.cfg.tokens :])[0, -1]
+            text_N = torch.cat((text_N, (logits_C / TEMPERATURE + gumbel_C).argmax(-1, keepdim=True)))
             probabilities.append(logits_C.softmax(-1))
-        p_NC, written = torch.stack(probabilities).cpu(), read[len(PROMPT) :].cpu()
-        lost = (~torch.isfinite(p_NC)).any(1).nonzero()
-        end = int(lost[0]) if len(lost) else count
-        likeliest = p_NC[0].argsort(descending=True, stable=True)[: CANDIDATES if end else 0]
+        p_NC = torch.stack(probabilities).cpu()
+        sample_N = text_N[len(PROMPT) :].cpu()
+        non_finite = (~torch.isfinite(p_NC)).any(1).nonzero()
+        end = int(non_finite[0]) if len(non_finite) else count
+        candidates = p_NC[0].argsort(descending=True, stable=True)[: MAX_CANDIDATES if end else 0]
         return {
             "kind": "text",
             "prompt": PROMPT,
-            "sample": decode(written[:end]),
-            "p": p_NC[torch.arange(end), written[:end]].numpy(),
-            "candidates": decode(likeliest),
-            "candidate_p": p_NC[0, likeliest].numpy(),
+            "sample": decode(sample_N[:end]),
+            "p": p_NC[torch.arange(end), sample_N[:end]].numpy(),
+            "candidates": decode(candidates),
+            "candidate_p": p_NC[0, candidates].numpy(),
         }
 
     def class_name(self, target: int) -> str:
-        """A character, quoted: the blank and the line break are some."""
+        """The character in quotes, which show a blank and a line break."""
         return repr(alphabet()[target])

@@ -75,7 +75,7 @@ def test_what_is_looked_at_is_what_the_decoder_computes():
     net, source, answer = pair()
     written = shift_right(answer, net.start)
     expected = net(source, written)
-    looks = net.looks()[0]
+    looks = net.cross_attention_weights()[0]
     memory, cross = net.encode(source), net.cross[0]
     value = cross.function.w_v(memory).unflatten(-1, (2, -1)).transpose(1, 2)
     added = cross.function.w_o((looks @ value).transpose(1, 2).flatten(2))
@@ -99,7 +99,7 @@ def test_the_pair_is_trained_as_a_plain_loop_trains_it(trained):
     assert losses[-1] < losses[0]
     source, answer = question_and_answer(task.held_out[0])
     with torch.no_grad():
-        logits, looks = net(source, shift_right(answer, 16)), net.looks()
+        logits, looks = net(source, shift_right(answer, 16)), net.cross_attention_weights()
     assert trained.held_out[-1] == pytest.approx(cross_entropy(logits, answer).item(), rel=1e-3)
     assert trained.accuracy[-1] == pytest.approx((logits.argmax(-1) == answer).float().mean().item(), abs=0.01)
     np.testing.assert_allclose(trained.attention[-1], looks[:, 0], atol=1e-3)

@@ -147,7 +147,7 @@ turn = "sixteen random symbols, then the same, the last one first"
         ),
         Edit(
             "models/tasks/points.py",
-            "# Mean of r^2 for r even",
+            "# E[r^2] for r ~ U(0.1, 1)",
             '''def _halves(label: Tensor, source: torch.Generator) -> Tensor:
     """From 0.1 to 1 either side of the middle, up to 1 along it; label 1 on the right."""
     across = (0.1 + 0.9 * torch.rand(len(label), generator=source)) * (2 * label - 1)
@@ -158,16 +158,16 @@ turn = "sixteen random symbols, then the same, the last one first"
         ),
         Edit(
             "models/tasks/points.py",
-            "# Across the line",
-            "HALVES = Cloud(_halves, (_EVEN + 1 / 3) / 2 + 0.03**2, 0.03)\n",
+            "# Mean square across the line",
+            "HALVES = Cloud(_halves, (_UNIFORM_SQUARE + 1 / 3) / 2 + 0.03**2, 0.03)\n",
         ),
         Edit(
             "models/tasks/sequences.py",
             "def draw_recall(",
             '''def draw_turn(count: int, source: torch.Generator) -> tuple[Tensor, Tensor]:
     """Sixteen symbols, then the same with the last one first."""
-    first = _symbols(count, source)
-    return _answered(first, first.roll(1, dims=1))
+    question = _symbols(count, source)
+    return _question_and_answer(question, question.roll(1, dims=1))
 
 
 ''',

@@ -115,7 +115,7 @@ def data_code(cfg: RunConfig) -> str:
         return SEQUENCES.format(quoted=quoted(("models.tasks.sequences", rule)), rule=rule, task=cfg.task)
     module = "models.tasks.points"
     draw, mean_square, noise = arguments_of(module, rule)
-    used = [(module, name) for name in (draw, *re.findall(r"\b_[A-Z]+\b", mean_square))]
+    used = [(module, name) for name in (draw, *re.findall(r"\b_[A-Z_]+\b", mean_square))]
     return POINTS.format(
         quoted=quoted(*used),
         draw=draw,
