@@ -131,9 +131,9 @@ def _control(knob: Knob) -> Term:
 
 def _choice(knob: Knob, entry: object) -> Term:
     """An option, as its own vocabulary defines it."""
-    reading = str(getattr(entry, "reading"))  # noqa: B009 (entries, placements and tasks alike have one)
+    description = str(getattr(entry, "description"))  # noqa: B009 (entries, placements and tasks alike have one)
     formula, source = (str(getattr(entry, name, "")) for name in ("formula", "source"))
-    text = reading[:1].upper() + reading[1:] + ("" if reading.endswith((".", "?")) else ".")
+    text = description[:1].upper() + description[1:] + ("" if description.endswith((".", "?")) else ".")
     return Term(text, formula, source, met=EVERYWHERE, see=(knob.label,), of=knob.label)
 
 

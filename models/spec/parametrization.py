@@ -11,6 +11,7 @@ from models.spec.vocabulary import INITS
 BASE_WIDTH = 64  # features of the base net, which has the same heads and expansion
 BASE_DEPTH = 2  # blocks of the base net, as in the paper
 ADAM = ("adam", "adamw")
+Factors = tuple[float, float, float]  # on learning rate, weight decay and Adam's epsilon
 
 
 def width_ratio(cfg: Fields) -> float:
@@ -54,8 +55,8 @@ def has_uniform_rates(cfg: Fields) -> bool:
     return width_ratio(cfg) == depth_ratio(cfg) == 1
 
 
-def parameter_scaling(cfg: Fields, name: str, numbers: int) -> tuple[float, float, float]:
-    """The factors on learning rate, weight decay and Adam's epsilon of a parameter of so many numbers."""
+def parameter_scaling(cfg: Fields, name: str, numbers: int) -> Factors:
+    """The factors of a parameter by its name and its number of elements."""
     return scaling_factors(name, numbers, width_ratio(cfg), depth_ratio(cfg), cfg.optimizer in ADAM)
 
 

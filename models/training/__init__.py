@@ -1,4 +1,4 @@
-"""Training under observation: runs, their rows, frames and divergence, and replays."""
+"""Instrumented training: runs with their rows, frames and divergences, and replays."""
 
 from addnorm.probe import probe_outputs
 from models.training.batched import SeedRuns

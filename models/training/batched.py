@@ -1,4 +1,4 @@
-"""Several runs whose nets have one shape, trained as one batched computation."""
+"""Several runs of nets of one shape, trained in one batched computation."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -26,9 +26,9 @@ MAY_DIFFER = ("seed", "lr", "warmup", "schedule", "init", "init_gain")
 class Batched(Loop):
     """Trains configurations that differ only in MAY_DIFFER, each with its own weights, batches and rates.
 
-    Rows equal those of separate runs up to the order of float32 sums. A run that diverges ends its own trace and leaves
-    the others alone. Frames have no picture; `frames` says at which steps they are taken, True means as in Run. Raises
-    ValueError for no configurations, and for configurations that differ in another field.
+    Rows equal those of separate runs up to the order of float32 sums. A run that diverges ends its own trace and no
+    other. Frames have no picture; `frames` lists their steps, True means those of Run. Raises ValueError for no
+    configurations, and for configurations that differ in another field.
     """
 
     def __init__(self, configs: Sequence[RunConfig], *, frames: bool | Sequence[int] = True) -> None:
@@ -43,7 +43,7 @@ class Batched(Loop):
         self.model = stack_nets(nets, cfg.tokens).to(self._device)
         self.tasks = [open_task(config, self._device) for config in configs]
         parameters = dict(self.model.named_parameters())
-        # A stacked net no longer tells its matrices by their dimensions.
+        # In a stacked net biases have several axes too, so matrices are told apart by a single net.
         matrix_ids = {id(parameters[name]) for name, p in nets[0].named_parameters() if p.ndim > 1}
         matrices: list[list[Tensor]] = [
             [p for p in block.parameters() if id(p) in matrix_ids] for block in self.model.stream.blocks.values()
@@ -64,7 +64,7 @@ class Batched(Loop):
 
     def _measure(self, k: int) -> None:
         batches = [task.batch(k) for task in self.tasks]
-        x, y = (torch.stack(part).flatten(1, 2) for part in zip(*batches, strict=True))
+        x, y = (torch.stack(tensors).flatten(1, 2) for tensors in zip(*batches, strict=True))
         with dropout_masks(self._dropouts, k, self.seeds):
             losses = cross_entropies(self.model(x), y)
         self.optimizer.zero_grad()
@@ -74,7 +74,7 @@ class Batched(Loop):
 
 
 class SeedRuns(Batched):
-    """One configuration under each of `seeds`. ValueError for no seeds."""
+    """Trains one configuration under each of `seeds`. Raises ValueError for no seeds."""
 
     def __init__(self, cfg: RunConfig, seeds: Sequence[int], *, frames: bool = True) -> None:
         if not seeds:

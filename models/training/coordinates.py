@@ -1,4 +1,4 @@
-"""The sizes of all sites of a net on one batch, before and after each of its first updates."""
+"""Coordinate check: the size of the stream at each site over the first updates (Yang 2022, 2203.03466, section D.1)."""
 
 import torch
 from torch import Tensor
@@ -10,20 +10,21 @@ from models.training.run import Run
 
 
 def site_rms(cfg: RunConfig, steps: int) -> list[list[float]]:
-    """Root mean squares by step (steps + 1) and site: all points of the stream, and the logits.
+    """RMS of each site of the stream and of the logits, after 0 ... `steps` updates on the run's first batch.
 
-    Every step trains on the run's first batch.
+    One list per step, (steps + 1, sites + 1).
     """
-    run, rows = Run(cfg, probe=False, frames=False), []
+    run = Run(cfg, probe=False, frames=False)
     x, y = run.next_batch()
+    rows = []
     for k in range(steps + 1):
         with probe_outputs(run.model.stream.stream_taps, gradients=False) as probe:
             logits = run.model(x)
-            rows.append([_size(tensor) for tensor in (*probe.tensors(), logits)])
+            rows.append([_rms(tensor) for tensor in (*probe.tensors(), logits)])
         if k < steps:
             run.update(k, cross_entropy(logits, y))
     return rows
 
 
-def _size(x: Tensor) -> float:
+def _rms(x: Tensor) -> float:
     return float(torch.linalg.vector_norm(x.detach().double()) / x.numel() ** 0.5)

@@ -1,4 +1,4 @@
-"""Dead units: ReLU units that output 0 for every token of a fixed subset, and so learn nothing from it."""
+"""Dead units: ReLU units that output 0 for every token of a fixed subset, and so get no gradient from it."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -12,9 +12,9 @@ from models.nets.hooks import Hook, forward_hooks
 
 @contextmanager
 def count_dead_units(net: Net, subset: Callable[[Tensor], Tensor]) -> Iterator[dict[str, Tensor]]:
-    """The share of dead units by block in the last forward pass within the `with` block; empty without ReLUs.
+    """Yields the share of dead units of each block, (K,), filled by each forward pass; empty without ReLUs.
 
-    `subset` picks the tokens from an activation's output, (runs, tokens, units).
+    `subset` maps an activation's output to the subset's tokens, (K, tokens, units).
     """
     dead: dict[str, Tensor] = {}
 
@@ -24,15 +24,17 @@ def count_dead_units(net: Net, subset: Callable[[Tensor], Tensor]) -> Iterator[d
 
         return count
 
-    relus = {
-        name: [part for part in block.modules() if isinstance(part, nn.ReLU)]
+    hooks = [
+        (module, counter(name))
         for name, block in net.stream.blocks.items()
-    }
-    with forward_hooks((relu, counter(name)) for name, parts in relus.items() for relu in parts):
+        for module in block.modules()
+        if isinstance(module, nn.ReLU)
+    ]
+    with forward_hooks(hooks):
         yield dead
 
 
 def dead_shares(dead: dict[str, Tensor], net: Net) -> Tensor:
-    """The shares with the blocks on the last axis; NaN for a block that was taken out."""
+    """Shares of dead units, (K, depth); NaN for an ablated block."""
     absent = torch.full_like(next(iter(dead.values())), torch.nan)
     return torch.stack([dead.get(name, absent) for name in net.stream.blocks], -1)

@@ -1,10 +1,10 @@
-"""The device that a run is computed on; one that this machine lacks is refused in a sentence."""
+"""The device that a run trains on."""
 
 import torch
 
 
 def available_devices() -> list[str]:
-    """The devices of this machine, as a configuration names them."""
+    """The devices of this machine under their names in a configuration."""
     return [
         "cpu",
         *(["cuda"] if torch.cuda.is_available() else []),
@@ -13,10 +13,14 @@ def available_devices() -> list[str]:
 
 
 def resolve_device(device: str) -> torch.device:
-    """The torch device of a configuration. ValueError where this machine lacks it."""
-    here = available_devices()
+    """The torch device of that name; "auto" is CUDA if there is one, else the CPU.
+
+    Raises ValueError for a device that this machine lacks.
+    """
+    available = available_devices()
     if device == "auto":
-        return torch.device("cuda" if "cuda" in here else "cpu")
-    if device not in here:
-        raise ValueError(f"device is {device}, and this machine has none; legal here is {', '.join(['auto', *here])}")
+        return torch.device("cuda" if "cuda" in available else "cpu")
+    if device not in available:
+        legal = ", ".join(["auto", *available])
+        raise ValueError(f"device is {device}, and this machine has none; legal here is {legal}")
     return torch.device(device)

@@ -1,4 +1,4 @@
-"""Frames: the costlier measurements, taken at log-spaced steps on fixed samples and on the held-out split."""
+"""Frames: the costlier measurements, taken at log-spaced steps on a fixed subset and on the held-out set."""
 
 from collections.abc import Iterable
 from dataclasses import replace
@@ -23,12 +23,12 @@ from models.training.loss import cross_entropy
 from models.training.modes import eval_mode, preserve_buffers
 from models.training.sample_paths import SamplePaths
 
-COSINE_TOKENS = 128  # vectors whose directions are compared
+COSINE_TOKENS = 128  # tokens of the fixed subset
 MAX_TRAIN_MODE_BATCHES = 32  # of held-out samples
 
 
 class SubsetMeasures(NamedTuple):
-    """What a pass shows of each run's fixed subset, as in `Frame`: (K, S), (K, depth) and (K, 3)."""
+    """Measurements on each run's fixed subset, as in `Frame`: (K, S), (K, depth) and (K, 3)."""
 
     sample_cosine: np.ndarray
     dead_units: np.ndarray
@@ -36,114 +36,120 @@ class SubsetMeasures(NamedTuple):
 
 
 class FrameTaker:
-    """Takes a frame at each of `steps`, without drawing from the run's random numbers or changing its statistics.
+    """Takes a frame at each of `steps` without changing the run's random numbers or running statistics.
 
-    `matrices`: the weight matrices by block.
+    `matrices` holds the weight matrices of each block.
     """
 
     def __init__(
         self, cfg: RunConfig, model: Net, task: TaskData, matrices: list[list[Tensor]], steps: Iterable[int]
     ) -> None:
-        self._cfg, self.model, self.task, self.matrices, self.steps = cfg, model, task, matrices, set(steps)
+        self._cfg, self.model, self.task, self.matrices = cfg, model, task, matrices
+        self.steps = set(steps)
         self._samples = max(2, COSINE_TOKENS // cfg.tokens)
-        # The cosine is that of train mode. Unless a batch norm tells the modes apart, one pass in eval mode serves all.
+        # The subset is measured in train mode. Without batch norm, one pass in eval mode gives the same numbers.
         self._modes_differ = uses_batch_statistics(cfg)
         self._before: list[list[Tensor]] = []
 
     @cached_property
-    def _ten(self) -> SamplePaths:
+    def _sample_paths(self) -> SamplePaths:
         return SamplePaths(self._cfg, self.task)
 
     def before_update(self, step: int) -> list[Frame]:
-        """The frame of a step without its update-to-weight ratio, one per run; none between frames."""
+        """One frame per run, still without its update-to-weight ratio; empty if `step` takes none."""
         if step not in self.steps:
             return []
         self._before = [[p.detach().clone() for p in block] for block in self.matrices]
         return self._frames(step)
 
     def after_update(self, frames: list[Frame]) -> list[Frame]:
-        """The frames with |change of the weights| / |weights| by block."""
+        """The frames with the ratio |weight change| / |weights| of each block."""
         ratios = self._update_to_weight()
         self._before = []
         return [replace(frame, update_to_weight=ratio) for frame, ratio in zip(frames, ratios, strict=True)]
 
     def at_end(self, step: int) -> list[Frame]:
-        """The frame after the last update, one per run, if frames are taken at all."""
+        """One frame per run after the last update; empty if `step` takes none."""
         return self._frames(step) if step in self.steps else []
 
     def fixed_subset(self) -> SubsetMeasures:
-        """What a pass in train mode shows of the fixed subset."""
+        """Measurements on the fixed subset in train mode."""
         with torch.no_grad(), preserve_buffers(self.model):
-            seen, _ = self._pass(self.task.held_out[0][: self._samples])
-        return seen
+            measures, _ = self._pass(self.task.held_out[0][: self._samples])
+        return measures
 
     def first_picture(self) -> dict[str, Any]:
-        """The part of the task's picture that is shown before training, and the way of ten samples."""
+        """The picture before training, and the paths of sample tokens."""
         with eval_mode(self.model), torch.no_grad():
             picture = self.task.first_picture(self.model)
-        return picture | self._ten.measure(self.model)
+        return picture | self._sample_paths.measure(self.model)
 
     def _frames(self, step: int) -> list[Frame]:
         x, y = self.task.held_out
         with eval_mode(self.model), torch.no_grad():
-            seen, logits = self._pass(x)
-            counted = y != NO_LOSS
-            loss = F.cross_entropy(logits[counted], y[counted]).item()
-            accuracy = (logits.argmax(-1) == y)[counted].float().mean().item()
+            measures, logits = self._pass(x)
+            has_loss = y != NO_LOSS
+            loss = F.cross_entropy(logits[has_loss], y[has_loss]).item()
+            accuracy = (logits.argmax(-1) == y)[has_loss].float().mean().item()
             picture = self.task.picture(lambda inputs: logits if inputs is x else self.model(inputs))
-        picture |= self._ten.measure(self.model)
-        train_mode = np.nan
+        picture |= self._sample_paths.measure(self.model)
+        train_mode_loss = np.nan
         if self._modes_differ:
-            seen = self.fixed_subset()
-            by_batch, of_batches = self._in_train_mode(x, y, self._cfg.batch)
-            train_mode = cross_entropy(by_batch, of_batches).item()
-        (cosine,), (dead,), (head,) = seen
-        return [Frame(step, cosine, self._no_update(), loss, accuracy, picture, dead, head, train_mode)]
+            measures = self.fixed_subset()
+            train_mode_loss = cross_entropy(*self._in_train_mode(x, y, self._cfg.batch)).item()
+        (cosine,), (dead,), (head,) = measures
+        return [Frame(step, cosine, self._no_update(), loss, accuracy, picture, dead, head, train_mode_loss)]
 
     @torch.no_grad()
     def _in_train_mode(self, x: Tensor, y: Tensor, size: int, axis: int = 0) -> tuple[Tensor, Tensor]:
-        """The logits in train mode of whole batches of `size` along an axis, and their targets."""
+        """Train-mode logits of whole batches of `size` along `axis`, and their targets."""
         count = min(MAX_TRAIN_MODE_BATCHES, max(1, x.shape[axis] // size))
         with preserve_buffers(self.model):
             logits = torch.cat([self.model(batch) for batch in x.split(size, axis)[:count]], axis)
         return logits, y.narrow(axis, 0, logits.shape[axis])
 
     def _update_to_weight(self) -> Iterable[np.ndarray]:
-        """|change| / |weights| by block since `before_update`, one array per run."""
+        """|weight change| / |weights| of each block since `before_update`, one array (depth,) per run."""
         ratios = []
         for block, before in zip(self.matrices, self._before, strict=True):
-            change = torch.stack(
-                [(new.detach() - old).norm() for new, old in zip(block, before, strict=True)] or [torch.tensor(0.0)]
-            )
-            size = torch.stack([old.norm() for old in before] or [torch.tensor(0.0)])
-            ratios.append(change.norm() / size.norm())
+            changes = [(new.detach() - old).norm() for new, old in zip(block, before, strict=True)]
+            sizes = [old.norm() for old in before]
+            ratios.append(_norm_of_norms(changes) / _norm_of_norms(sizes))
         return [torch.stack(ratios).cpu().numpy()]
 
     def _no_update(self) -> np.ndarray:
         return np.full(len(self.matrices), np.nan, dtype=np.float32)
 
     def _pass(self, x: Tensor) -> tuple[SubsetMeasures, Tensor]:
-        """What is seen of each run's fixed subset, and the logits of all of x."""
+        """Measurements on each run's fixed subset, and the logits of all of x."""
         with (
             probe_outputs([*self.model.stream.stream_taps, self.model.final_norm], gradients=False) as probe,
             counting_dead(self.model, self._subset) as counted,
         ):
             logits = self.model(x)
-            *stream, read = [self._subset(tensor) for tensor in probe.tensors()]
+            *stream, head_input = [self._subset(tensor) for tensor in probe.tensors()]
         cosine = torch.stack([mean_cosines(tensor) for tensor in stream], dim=1).float()
-        dead = dead_shares(counted, self.model) if counted else torch.empty(len(cosine), 0)
-        return SubsetMeasures(*(part.cpu().numpy() for part in (cosine, dead, _sizes(read)))), logits
+        dead = dead_shares(dead_units, self.model) if dead_units else torch.empty(len(cosine), 0)
+        measures = cosine, dead, _head_input_measures(head_input)
+        return SubsetMeasures(*(tensor.cpu().numpy() for tensor in measures)), logits
 
     def _subset(self, tensor: Tensor) -> Tensor:
-        """The vectors of the fixed subset by run, (K, N, D)."""
+        """The vectors of each run's fixed subset, (K, N, D)."""
         return tensor[: self._samples].flatten(0, -2)[None]
 
 
-def _sizes(x_KND: Tensor) -> Tensor:
-    """RMS of each of K sets of N vectors, RMS of the differences from their mean, and their directions: (K, 3)."""
+def _norm_of_norms(norms: list[Tensor]) -> Tensor:
+    return torch.stack(norms or [torch.tensor(0.0)]).norm()
+
+
+def _head_input_measures(x_KND: Tensor) -> Tensor:
+    """RMS of N vectors, RMS of their differences from the mean, and the differences' directions, (K, 3).
+
+    The directions are the participation ratio (tr C)^2 / tr C^2 of the covariance C.
+    """
     x = x_KND.to(accumulate_dtype(x_KND.device))
-    apart = x - x.mean(1, keepdim=True)
-    squares = apart.transpose(1, 2) @ apart
-    total = squares.diagonal(dim1=1, dim2=2).sum(1)
-    directions = total.square() / squares.square().sum((1, 2))
-    return torch.stack([x.square().mean((1, 2)).sqrt(), apart.square().mean((1, 2)).sqrt(), directions], 1).float()
+    centred = x - x.mean(1, keepdim=True)
+    covariance = centred.transpose(1, 2) @ centred
+    trace = covariance.diagonal(dim1=1, dim2=2).sum(1)
+    directions = trace.square() / covariance.square().sum((1, 2))
+    return torch.stack([x.square().mean((1, 2)).sqrt(), centred.square().mean((1, 2)).sqrt(), directions], 1).float()

@@ -1,4 +1,4 @@
-"""Runs in their logs: what a log lacks of a run is appended, and what it has is not written again."""
+"""Writes runs to their logs: appends the rows, frames, divergences and sentences that a log still lacks."""
 
 from dataclasses import replace
 
@@ -13,25 +13,24 @@ from models.training.run import Run, before_training
 
 
 def log_head(run: Run | SeedRuns) -> LogHead:
-    """The head of a run's log."""
     seeds = len(run.divergences)
     return LogHead(run.cfg.to_query(), seeds, run.columns, run.parameters, run.device, engine_fingerprint())
 
 
 def begin_log(run: Run | SeedRuns, log: RunLog) -> None:
-    """Begins the log of a run; one that is there already is gone on with."""
+    """Begins the log of a run, or continues the existing one."""
     log.begin(log_head(run))
 
 
 def seed_runs(cfg: RunConfig, seeds: int, *, frames: bool = True) -> SeedRuns:
-    """A configuration's run from its own seed up, for so many seeds."""
+    """The runs of a configuration under `seeds` consecutive seeds, its own first."""
     return SeedRuns(cfg, range(cfg.seed, cfg.seed + seeds), frames=frames)
 
 
 def log_opening(cfg: RunConfig, seeds: int) -> tuple[LogHead, np.ndarray, list[Message]]:
-    """Head, row 0 and events of a run before training."""
-    first = before_training(cfg)
-    run: Run | SeedRuns = first
+    """Head, row 0 and events of the log of a run before training."""
+    first_run = before_training(cfg)
+    run: Run | SeedRuns = first_run
     if seeds > 1:
         run = seed_runs(cfg, seeds, frames=False)
         run.advance(1)
@@ -42,32 +41,34 @@ def log_opening(cfg: RunConfig, seeds: int) -> tuple[LogHead, np.ndarray, list[M
 
 
 def append_to_log(run: Run | SeedRuns, log: RunLog) -> None:
-    """Appends rows and events that the log lacks. One that somebody has deleted is written anew."""
+    """Appends the rows and events that the log lacks. Writes a deleted log from the start."""
     try:
         log.append(run.rows(log.length), _new_events(run, log))
     except FileNotFoundError:
         begin_log(run, log)
         log.append(run.rows(), _new_events(run, log))
-    if words := _new_words(run.cfg, log) + [END] * (run.done and not log.done):
-        log.append(run.rows(log.length), words)
+    closing = [END] if run.done and not log.done else []
+    if events := _new_sentences(run.cfg, log) + closing:
+        log.append(run.rows(log.length), events)
 
 
 def _new_events(run: Run | SeedRuns, log: RunLog) -> list[Message]:
     events = [
         frame_event(frame, seed)
-        for seed, (frames, framed) in enumerate(zip(run.frames_by_run, log.last_frame_steps, strict=True))
+        for seed, (frames, last_step) in enumerate(zip(run.frames_by_run, log.last_frame_steps, strict=True))
         for frame in frames
-        if frame.step > framed
+        if frame.step > last_step
     ]
-    for seed, (divergence, known) in enumerate(zip(run.divergences, log.divergences, strict=True)):
-        if divergence is not None and known is None:
+    for seed, (divergence, logged) in enumerate(zip(run.divergences, log.divergences, strict=True)):
+        if divergence is not None and logged is None:
             events.append(divergence_event(divergence, seed))
     return events
 
 
-def _new_words(cfg: RunConfig, log: RunLog) -> list[Message]:
-    """What is to be said of rows that nothing has been said of yet, for the first seed as far as it got."""
-    if (trace := log.trace()) is None or log.narrated_length >= log.length:
+def _new_sentences(cfg: RunConfig, log: RunLog) -> list[Message]:
+    """The event with the sentences on rows that have none yet, from the trace of the first seed."""
+    trace = log.trace()
+    if trace is None or log.narrated_length >= log.length:
         return []
     last = {kind: texts[-1][1] for kind, texts in log.said().items()}
     return [said_event(log.length, sentence_changes(cfg, trace, range(log.spoken, len(trace)), last))]

@@ -24,10 +24,10 @@ CHECK_EVERY = 16  # steps between checks for non-finite numbers: each check wait
 
 
 class Loop(ABC):
-    """Trains one or several runs by any number of steps, in any slices, with the same rows.
+    """Trains one or several runs step by step; rows do not depend on how the steps are sliced.
 
-    Row k and the frame of step k are measured before update k. `step` counts the updates so far; `divergences` has one
-    entry per run, `frames_by_run` its frames so far. Raises ValueError for a device that this machine lacks.
+    Row k and the frame of step k are measured before update k. `step` is the number of updates so far. `divergences`
+    and `frames_by_run` have one entry per run. Raises ValueError for a device that this machine lacks.
     """
 
     model: Net
@@ -39,37 +39,35 @@ class Loop(ABC):
         self.cfg = cfg
         self.step = 0
         self.divergences: list[Divergence | None] = [None] * runs
-        self._device = resolve_device(cfg.device)
         self.frames_by_run: list[list[Frame]] = [[] for _ in range(runs)]
-        self._checked, self._closed = 0, False
+        self._device = resolve_device(cfg.device)
+        self._checked_rows = 0  # rows that were checked for non-finite numbers
+        self._closed = False
 
     @abstractmethod
     def _measure(self, k: int) -> None:
-        """Writes row k: forward and backward on batch k, then clipping."""
+        """Computes loss and gradients on batch k, clips them, and writes row k."""
 
     @property
     def done(self) -> bool:
-        """Whether no further step will ever be taken."""
         return self.step >= self.cfg.steps or all(self.divergences)
 
     @property
     def length(self) -> int:
-        """Rows measured: one per step, and the closing row."""
+        """Number of rows: one per step, plus the closing row."""
         return self.step + self._closed
 
     @property
     def device(self) -> str:
-        """Where it runs: cpu, cuda or mps."""
         return self._device.type
 
     @property
     def parameters(self) -> int:
-        """How many numbers training changes, in all runs together."""
+        """Number of trainable parameters of all runs together."""
         return count_parameters(self.model)
 
     @property
     def columns(self) -> Columns:
-        """The layout of one run's row."""
         return self._writer.columns
 
     @cached_property
@@ -77,85 +75,89 @@ class Loop(ABC):
         return dropout_modules(self.model)
 
     def advance(self, n: int, seconds: float | None = None) -> int:
-        """Trains up to n steps, or for `seconds` (at least one step); returns how many rows were added."""
-        start, goal = self.step, min(self.step + n, self.cfg.steps)
+        """Trains up to n steps, or for `seconds` and at least one step. Returns the number of rows added."""
+        start = self.step
+        end = min(start + n, self.cfg.steps)
         deadline = None if seconds is None else time.monotonic() + seconds
-        while self.step < goal and not self.done:
-            self._advance_one()
-            late = deadline is not None and time.monotonic() >= deadline
-            if late or self.step == goal or self.step % CHECK_EVERY == 0:
-                self._check()
-            if late:
+        while self.step < end and not self.done:
+            self._train_step()
+            is_late = deadline is not None and time.monotonic() >= deadline
+            if is_late or self.step == end or self.step % CHECK_EVERY == 0:
+                self._end_diverged_runs()
+            if is_late:
                 break
         return self.step - start
 
     def close(self) -> None:
-        """Measures the closing row N of a finished run of N steps: batch N, in the net after the last update.
+        """Measures the closing row N of a finished run of N steps: batch N in the net after the last update.
 
-        Trains nothing. A row that is not finite is a divergence at step N. Does nothing if the run is not finished,
-        has diverged, or is closed already.
+        Changes no weight. A non-finite row is a divergence at step N. Does nothing for a run that is unfinished, has
+        diverged, or is closed already.
         """
         if self._closed or self.step < self.cfg.steps or all(self.divergences):
             return
         with preserve_buffers(self.model):
             self._measure(self.step)
         self._closed = True
-        self._check()
+        self._end_diverged_runs()
 
     def rows(self, since: int = 0) -> np.ndarray:
-        """Rows `since` ... length as (k, runs * columns.width) float32, the runs side by side."""
+        """Rows from `since` on, (rows, runs * columns.width) float32, the runs side by side."""
         return self._writer.rows[since : self.length].flatten(1).cpu().numpy().copy()
 
     def traces(self) -> list[Trace]:
         """Everything measured so far, one trace per run."""
         rows = self._by_run(0).cpu().numpy()
-        ends = [self.length if outcome is None else outcome.step + 1 for outcome in self.divergences]
+        ends = [self.length if divergence is None else divergence.step + 1 for divergence in self.divergences]
         return [
-            trace_of(self.columns, rows[:end, at].copy(), self.frames_by_run[at], self.divergences[at])
-            for at, end in enumerate(ends)
+            trace_of(self.columns, rows[:end, run].copy(), self.frames_by_run[run], self.divergences[run])
+            for run, end in enumerate(ends)
         ]
 
-    def _advance_one(self) -> None:
+    def _train_step(self) -> None:
         k = self.step
         frames = self._taker.before_update(k)
         self._measure(k)
         self._rates.step(k)
         if frames:
-            self._keep(self._taker.after_update(frames))
+            self._store_frames(self._taker.after_update(frames))
         self.step += 1
         if self.step == self.cfg.steps:
-            self._keep(self._taker.at_end(self.step))
+            self._store_frames(self._taker.at_end(self.step))
 
     def _clip(self, grad_norm: Tensor) -> Tensor:
-        """Shortens each run's gradient to `clip` where it is longer; returns the factors, shaped as the norms."""
+        """Scales each run's gradient to an L2 norm of at most `clip`; returns the factors, shaped as `grad_norm`."""
         if not self.cfg.clip:
             return torch.ones_like(grad_norm)
         factor = (self.cfg.clip / (grad_norm + 1e-6)).clamp(max=1.0)
         grads = [p.grad for p in self.model.parameters() if p.grad is not None]
-        by_run = [factor.to(grad.dtype).view(-1, *[1] * (grad.ndim - 1)) for grad in grads]
-        torch._foreach_mul_(grads, by_run if factor.ndim else factor.to(grads[0].dtype))
+        if factor.ndim:
+            run_factors = [factor.to(grad.dtype).view(-1, *[1] * (grad.ndim - 1)) for grad in grads]
+            torch._foreach_mul_(grads, run_factors)
+        else:
+            torch._foreach_mul_(grads, factor.to(grads[0].dtype))
         return factor
 
-    def _keep(self, frames: Sequence[Frame]) -> None:
-        for at, frame in enumerate(frames):
-            if self.divergences[at] is None:
-                self.frames_by_run[at].append(frame)
+    def _store_frames(self, frames: Sequence[Frame]) -> None:
+        for run, frame in enumerate(frames):
+            if self.divergences[run] is None:
+                self.frames_by_run[run].append(frame)
 
     def _by_run(self, since: int) -> Tensor:
-        """Rows `since` ... length as (k, runs, columns.width), on the device."""
+        """Rows from `since` on, (rows, runs, columns.width), on the device."""
         return self._writer.rows[since : self.length].view(-1, len(self.divergences), self.columns.width)
 
-    def _check(self) -> None:
-        """Ends each run at its first row that is not finite, and drops what was computed after it."""
-        rows = self._by_run(self._checked)
-        bad = (~torch.isfinite(rows)).any(dim=2).cpu().numpy()
-        for at in np.flatnonzero(bad.any(axis=0)):
-            if self.divergences[at] is None:
-                row = int(bad[:, at].argmax())
-                k = self._checked + row
-                self.divergences[at] = first_divergence(k, rows[row, at].cpu().numpy(), self.columns)
-                self.frames_by_run[at] = [frame for frame in self.frames_by_run[at] if frame.step <= k]
-        self._checked = self.length
-        ends = [outcome.step + 1 for outcome in self.divergences if outcome]
+    def _end_diverged_runs(self) -> None:
+        """Ends each run at its first non-finite row and drops what was computed after it."""
+        rows = self._by_run(self._checked_rows)
+        non_finite = (~torch.isfinite(rows)).any(dim=2).cpu().numpy()
+        for run in np.flatnonzero(non_finite.any(axis=0)):
+            if self.divergences[run] is None:
+                row = int(non_finite[:, run].argmax())
+                k = self._checked_rows + row
+                self.divergences[run] = first_divergence(k, rows[row, run].cpu().numpy(), self.columns)
+                self.frames_by_run[run] = [frame for frame in self.frames_by_run[run] if frame.step <= k]
+        self._checked_rows = self.length
+        ends = [divergence.step + 1 for divergence in self.divergences if divergence]
         if len(ends) == len(self.divergences):
-            self.step = min(max(ends), self.cfg.steps)  # the closing row is no step
+            self.step = min(max(ends), self.cfg.steps)  # the closing row is not a step

@@ -1,4 +1,4 @@
-"""In which mode a net is measured."""
+"""Train mode, eval mode and dropout masks for the length of a `with` block."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -11,7 +11,7 @@ from models.nets.sublayer import Dropout
 
 @contextmanager
 def eval_mode(model: nn.Module) -> Iterator[None]:
-    """Puts the net into eval mode within a `with` block."""
+    """Puts a net into eval mode, and back into train mode at the end."""
     model.eval()
     try:
         yield
@@ -21,31 +21,30 @@ def eval_mode(model: nn.Module) -> Iterator[None]:
 
 @contextmanager
 def preserve_buffers(model: nn.Module) -> Iterator[None]:
-    """Restores a net's buffers (running statistics) after a `with` block that runs in train mode."""
-    before = [(buffer, buffer.clone()) for buffer in model.buffers()]
+    """Restores a net's buffers, such as running statistics, at the end."""
+    copies = [(buffer, buffer.clone()) for buffer in model.buffers()]
     try:
         yield
     finally:
         with torch.no_grad():
-            for buffer, value in before:
+            for buffer, value in copies:
                 buffer.copy_(value)
 
 
 def dropout_modules(model: nn.Module) -> dict[str, Dropout]:
-    """The dropout modules of a net by name."""
-    return {name: part for name, part in model.named_modules() if isinstance(part, Dropout)}
+    return {name: module for name, module in model.named_modules() if isinstance(module, Dropout)}
 
 
 @contextmanager
-def dropout_masks(parts: Mapping[str, Dropout], step: int, seed: int | tuple[int, ...]) -> Iterator[None]:
-    """Draws the masks of a step within a `with` block, each from a generator of its own; one for each seed of several.
+def dropout_masks(modules: Mapping[str, Dropout], step: int, seed: int | tuple[int, ...]) -> Iterator[None]:
+    """Turns dropout on, each module with its own generator for this step and `seed`.
 
-    Outside of it nothing is dropped, in train mode neither.
+    A tuple of seeds gives each net of a stack its own mask. Outside the block nothing is dropped, even in train mode.
     """
-    for name, part in parts.items():
-        part.mask_key = (seed, "dropout", step, name)
+    for name, module in modules.items():
+        module.mask_key = (seed, "dropout", step, name)
     try:
         yield
     finally:
-        for part in parts.values():
-            part.mask_key = ()
+        for module in modules.values():
+            module.mask_key = ()

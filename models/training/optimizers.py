@@ -1,4 +1,4 @@
-"""The optimisers, fused: one kernel for all parameters keeps the steps of deep narrow nets fast."""
+"""The optimisers, fused: one kernel over all parameters keeps the steps of deep narrow nets fast."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
@@ -10,23 +10,21 @@ from torch import nn
 
 from models.spec import RunConfig
 from models.spec.parametrization import ADAM as ADAMS
-from models.spec.parametrization import has_uniform_rates, parameter_scaling
+from models.spec.parametrization import Factors, has_uniform_rates, parameter_scaling
 
 
 def eager_optimizer(optimizer: type[torch.optim.Optimizer]) -> Callable[..., torch.optim.Optimizer]:
     """torch's optimiser without its wrappers for `torch.compile`, which nothing here uses.
 
-    The wrappers import torch._dynamo and sympy, which takes as long again as importing torch itself.
+    The wrappers import torch._dynamo and sympy, which takes as long as importing torch itself.
     """
     plain = {name: unwrap(getattr(optimizer, name)) for name in ("add_param_group", "zero_grad", "step")}
     return type(optimizer.__name__, (optimizer,), plain | {"step": torch.no_grad()(plain["step"])})
 
 
-SGD, ADAM, ADAMW = (
-    eager_optimizer(torch.optim.SGD),
-    eager_optimizer(torch.optim.Adam),
-    eager_optimizer(torch.optim.AdamW),
-)
+SGD = eager_optimizer(torch.optim.SGD)
+ADAM = eager_optimizer(torch.optim.Adam)
+ADAMW = eager_optimizer(torch.optim.AdamW)
 
 OPTIMIZERS: dict[str, Callable[..., torch.optim.Optimizer]] = {
     "sgd": partial(SGD, fused=True),
@@ -44,52 +42,57 @@ def build_optimizer(
     weight_decay: float,
     decay_all: bool = False,
     is_matrix: Callable[[nn.Parameter], bool] = lambda p: p.ndim > 1,
-    scaling: Mapping[nn.Parameter, tuple[float, float, float]] | None = None,
+    scaling: Mapping[nn.Parameter, Factors] | None = None,
 ) -> torch.optim.Optimizer:
-    """The optimiser of that name; weight decay pulls matrices, and with `decay_all` biases, gains and gates too.
+    """The optimiser of that name over all trainable parameters.
 
-    `scaling`: each parameter's factors on learning rate, weight decay and Adam's epsilon, where they are not all 1.
+    Weight decay applies to matrices, and with `decay_all` to biases, gains and gates too. `scaling` gives each
+    parameter its factors on learning rate, weight decay and Adam's epsilon; without it all are 1.
     """
-    trained = [p for p in parameters if p.requires_grad]
-    decays: Callable[[nn.Parameter], bool] = (lambda _: True) if decay_all else is_matrix
+    trainable = [p for p in parameters if p.requires_grad]
+    is_decayed: Callable[[nn.Parameter], bool] = (lambda _: True) if decay_all else is_matrix
     if scaling:
-        how: dict[str, Any] = {"adam": optimizer in ADAMS, "lr": lr, "weight_decay": weight_decay}
-        groups = _scaled(trained, **how, decays=decays, scaling=scaling)
+        groups = _scaled_groups(
+            trainable,
+            adam=optimizer in ADAMS,
+            lr=lr,
+            weight_decay=weight_decay,
+            is_decayed=is_decayed,
+            scaling=scaling,
+        )
         return OPTIMIZERS[optimizer](groups, weight_decay=0.0)
+    if not weight_decay:
+        return OPTIMIZERS[optimizer](trainable, lr=lr, weight_decay=0.0)
     groups = [
-        {"params": [p for p in trained if decays(p)], "weight_decay": weight_decay},
-        {"params": [p for p in trained if not decays(p)], "weight_decay": 0.0},
+        {"params": [p for p in trainable if is_decayed(p)], "weight_decay": weight_decay},
+        {"params": [p for p in trainable if not is_decayed(p)], "weight_decay": 0.0},
     ]
-    return OPTIMIZERS[optimizer](
-        [group for group in groups if group["params"]] if weight_decay else trained, lr=lr, weight_decay=0.0
-    )
+    return OPTIMIZERS[optimizer]([group for group in groups if group["params"]], lr=lr, weight_decay=0.0)
 
 
-def parameter_scalings(
-    cfg: RunConfig, net: nn.Module, model: nn.Module
-) -> dict[nn.Parameter, tuple[float, float, float]]:
-    """The factors of every parameter of a model, by its name in one net; empty where all are 1."""
+def parameter_scalings(cfg: RunConfig, net: nn.Module, model: nn.Module) -> dict[nn.Parameter, Factors]:
+    """Factors of each parameter of `model`, a net or a stack of nets shaped as `net`; empty where all are 1."""
     if has_uniform_rates(cfg):
         return {}
-    own = dict(model.named_parameters())
-    return {own[name]: parameter_scaling(cfg, name, p.numel()) for name, p in net.named_parameters()}
+    parameters = dict(model.named_parameters())
+    return {parameters[name]: parameter_scaling(cfg, name, p.numel()) for name, p in net.named_parameters()}
 
 
-def _scaled(
-    trained: Sequence[nn.Parameter],
+def _scaled_groups(
+    trainable: Sequence[nn.Parameter],
     *,
     adam: bool,
     lr: float,
     weight_decay: float,
-    decays: Callable[[nn.Parameter], bool],
-    scaling: Mapping[nn.Parameter, tuple[float, float, float]],
+    is_decayed: Callable[[nn.Parameter], bool],
+    scaling: Mapping[nn.Parameter, Factors],
 ) -> list[dict[str, Any]]:
-    """The parameters in groups of the same factors."""
-    groups: dict[tuple[float, ...], dict[str, Any]] = {}
-    for p in trained:
+    """Parameter groups of equal factors, each with its factor on the learning rate as "rate"."""
+    groups: dict[Factors, dict[str, Any]] = {}
+    for p in trainable:
         rate, decay, eps = scaling[p]
         group: dict[str, Any] = {"params": [], "rate": rate, "lr": lr * rate}
-        group["weight_decay"] = decay * weight_decay if decays(p) else 0.0
+        group["weight_decay"] = decay * weight_decay if is_decayed(p) else 0.0
         if adam:
             group["eps"] = 1e-8 * eps
         groups.setdefault((rate, eps, group["weight_decay"]), group)["params"].append(p)
@@ -97,10 +100,10 @@ def _scaled(
 
 
 class Rates:
-    """The learning rates of K runs, table_TK (steps, K), and the steps of the optimiser that they share.
+    """The learning rates of K runs, `table_TK` (steps, K), applied through one optimiser.
 
-    A torch optimiser knows one rate. Its step is linear in the rate, so where the runs have different rates it steps
-    at a rate of 1, and each run keeps its own share of that step.
+    A torch optimiser has one rate. Its step is linear in that rate, so where the runs differ it steps at a rate of 1
+    and each run takes its own fraction of the step.
     """
 
     def __init__(
@@ -108,13 +111,15 @@ class Rates:
     ) -> None:
         self.table_TK = torch.tensor(rates, device=device).T
         self.optimizer = optimizer
-        self._shared = list(rates[0]) if all(list(own) == list(rates[0]) for own in rates) else None
+        first = list(rates[0])
+        self._shared = first if all(list(run_rates) == first for run_rates in rates) else None
         self._parameters = [p for group in optimizer.param_groups for p in group["params"]]
 
     def step(self, k: int) -> None:
         """Takes update k."""
+        shared_rate = self._shared[k] if self._shared else 1.0
         for group in self.optimizer.param_groups:
-            group["lr"] = (self._shared[k] if self._shared else 1.0) * group.get("rate", 1.0)
+            group["lr"] = shared_rate * group.get("rate", 1.0)
         if self._shared:
             self.optimizer.step()
             return

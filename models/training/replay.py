@@ -1,4 +1,4 @@
-"""Replays: the net of any step of a run. A log is deterministic, so the net is trained again instead of stored."""
+"""Replays: the net of any step of a run. Training is deterministic, so a net is trained again instead of stored."""
 
 from collections import OrderedDict
 from collections.abc import Callable, Generator
@@ -12,18 +12,18 @@ from models.spec import RunConfig
 from models.tasks import TaskData
 from models.training.run import Run
 
-SLICE_SECONDS = 0.05
+SLICE_SECONDS = 0.05  # of work between two yields
 MAX_CACHED_RUNS = 4
 
 Result = TypeVar("Result")
-Work = Generator[float, None, Result]  # yields the share of the work that is done, returns the result
+Work = Generator[float, None, Result]  # yields its progress from 0 to 1, returns the result
 
 
 @dataclass(frozen=True)
 class Snapshot:
-    """The net of one step, before that step's update: a copy in train mode that an instrument may change at will.
+    """A copy of the net before the update of `step`, in train mode; an instrument may change it.
 
-    `optimizer` is a copy of the optimiser's state by parameter name.
+    `optimizer` is a copy of the optimiser's state, by parameter name.
     """
 
     cfg: RunConfig
@@ -37,63 +37,64 @@ class Snapshot:
         return self.task.batch(self.step)
 
     def exact(self) -> tuple[Net, Tensor, Tensor]:
-        """The net and its batch (x, y) in float64 on the CPU, gone from where they were."""
-        x, y = (part.cpu() for part in self.batch())
+        """The net itself, moved to float64 on the CPU, and its batch (x, y) in the same precision."""
+        x, y = (tensor.cpu() for tensor in self.batch())
         return self.model.cpu().double(), x.double() if x.is_floating_point() else x, y
 
     def copy(self) -> Net:
-        """Another copy of the net, for an instrument that changes it."""
         return _copy(self.cfg, self.model)
 
 
 class Replays:
-    """Runs that were taken to a step recently, from which a question about a later step continues.
+    """Recently replayed runs, which continue from their step if a later one is requested.
 
-    `live` finds the run in training, if there is one: where it is at the wanted step, its net is copied.
+    `live_run` returns the run of a configuration in training, or None; its net is copied if it is at the step.
     """
 
-    def __init__(self, live: Callable[[RunConfig], Run | None] = lambda cfg: None, kept: int = MAX_CACHED_RUNS) -> None:
-        self.live, self.kept = live, kept
+    def __init__(
+        self, live_run: Callable[[RunConfig], Run | None] = lambda cfg: None, capacity: int = MAX_CACHED_RUNS
+    ) -> None:
+        self._live_run, self._capacity = live_run, capacity
         self._runs: OrderedDict[RunConfig, Run] = OrderedDict()
 
     def snapshot(self, cfg: RunConfig, step: int) -> Work[Snapshot]:
         """The net of `step`, or of the last step where the run diverges earlier."""
-        live = self.live(cfg)
-        if live is not None and live.step == step:
-            return snapshot_of(live)
+        live_run = self._live_run(cfg)
+        if live_run is not None and live_run.step == step:
+            return snapshot_of(live_run)
         run = self._runs.pop(cfg, None)
         if run is None or run.step > step:
             run = Run(cfg, probe=False, frames=False)
         yield from train_to(run, step)
         self._runs[cfg] = run
-        while len(self._runs) > self.kept:
+        while len(self._runs) > self._capacity:
             self._runs.popitem(last=False)
         return snapshot_of(run)
 
-    def map_steps(self, cfg: RunConfig, steps: list[int], look: Callable[[Snapshot], Result]) -> Work[list[Result]]:
-        """What `look` returns at each of `steps`, in ascending order; fewer where the run diverges earlier."""
+    def map_steps(self, cfg: RunConfig, steps: list[int], measure: Callable[[Snapshot], Result]) -> Work[list[Result]]:
+        """`measure` of the net at each of `steps`, in ascending order; fewer if the run diverges before the last."""
         results: list[Result] = []
-        for at, step in enumerate(steps):
-            snapshot = yield from rescale_progress(self.snapshot(cfg, step), at / len(steps), (at + 1) / len(steps))
+        for index, step in enumerate(steps):
+            start, end = index / len(steps), (index + 1) / len(steps)
+            snapshot = yield from rescale_progress(self.snapshot(cfg, step), start, end)
             if snapshot.step < step:
                 break
-            results.append(look(snapshot))
-            yield (at + 1) / len(steps)
+            results.append(measure(snapshot))
+            yield end
         return results
 
 
 def snapshot_of(run: Run) -> Snapshot:
-    """The net of a run as it is now."""
     names: dict[Tensor, str] = {parameter: name for name, parameter in run.model.named_parameters()}
-    state = {
-        names[parameter]: {key: value.detach().clone() for key, value in kept.items() if isinstance(value, Tensor)}
-        for parameter, kept in run.optimizer.state.items()
+    optimizer = {
+        names[parameter]: {key: value.detach().clone() for key, value in state.items() if isinstance(value, Tensor)}
+        for parameter, state in run.optimizer.state.items()
     }
-    return Snapshot(run.cfg, run.step, _copy(run.cfg, run.model).to(run.device), run.task, state)
+    return Snapshot(run.cfg, run.step, _copy(run.cfg, run.model).to(run.device), run.task, optimizer)
 
 
 def train_to(run: Run, step: int) -> Work[None]:
-    """Trains a run to `step` in slices, or to where it diverges."""
+    """Trains a run up to `step` in slices; stops where it diverges."""
     start = run.step
     while run.step < step and not run.done:
         run.advance(step - run.step, SLICE_SECONDS)
@@ -101,7 +102,7 @@ def train_to(run: Run, step: int) -> Work[None]:
 
 
 def result_of(work: Work[Result]) -> Result:
-    """The result of some work, done at once."""
+    """Does all of the work and returns its result."""
     while True:
         try:
             next(work)
@@ -111,36 +112,36 @@ def result_of(work: Work[Result]) -> Result:
 
 
 def rescale_progress(work: Work[Result], low: float, high: float) -> Work[Result]:
-    """Does a part of some larger work, whose progress it takes from `low` to `high`."""
-    return (yield from _rescaled(work, lambda done: low + done * (high - low)))
+    """The same work with its progress mapped from 0 ... 1 to `low` ... `high`."""
+    return (yield from _map_progress(work, lambda progress: low + progress * (high - low)))
 
 
 def chain(first: Work[Snapshot], second: Callable[[Snapshot], Work[Result]]) -> Work[Result]:
-    """Two pieces of work whose progress is one: half each, or all the second's where the first has nothing to do."""
-    low = 0.0
+    """`second` on the result of `first`, half of the progress each; all of it is `second`'s if `first` is immediate."""
+    second_start = 0.0
 
-    def half(done: float) -> float:
-        nonlocal low
-        low = 0.5
-        return low * done
+    def first_half(progress: float) -> float:
+        nonlocal second_start
+        second_start = 0.5
+        return 0.5 * progress
 
-    snapshot = yield from _rescaled(first, half)
-    return (yield from rescale_progress(second(snapshot), low, 1.0))
+    snapshot = yield from _map_progress(first, first_half)
+    return (yield from rescale_progress(second(snapshot), second_start, 1.0))
 
 
-def _rescaled(work: Work[Result], share: Callable[[float], float]) -> Work[Result]:
+def _map_progress(work: Work[Result], mapping: Callable[[float], float]) -> Work[Result]:
     while True:
         try:
-            done = next(work)
+            progress = next(work)
         except StopIteration as end:
             result: Result = end.value
             return result
-        yield share(done)
+        yield mapping(progress)
 
 
 def evenly_spaced_steps(last: int, count: int) -> list[int]:
-    """Up to `count` steps from 0 to `last`, evenly spaced, each once."""
-    return sorted({round(last * at / (count - 1)) for at in range(count)})
+    """Up to `count` distinct steps from 0 to `last`, evenly spaced and ascending."""
+    return sorted({round(last * index / (count - 1)) for index in range(count)})
 
 
 def _copy(cfg: RunConfig, model: Net) -> Net:

@@ -1,4 +1,4 @@
-"""Rows: one row of numbers per step, written on the device and read back in batches."""
+"""Rows: the numbers of a step in one row, written on the device and read back in batches."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -15,32 +15,34 @@ from models.trace import SCALARS, Columns
 
 
 def block_matrices(model: Net) -> list[list[Tensor]]:
-    """The weight matrices of each block: what counts as its weights, without biases and gains."""
+    """The weight matrices of each block, without biases and gains."""
     return [[p for p in block.parameters() if p.ndim > 1] for block in model.stream.blocks.values()]
 
 
 class RowWriter:
-    """Watches a net's taps and writes row k: loss, learning rate, gradient norm, clip factor, RMS by site and block.
+    """Listens to a net's taps and writes row k in the layout of `Columns`.
 
-    `rates`: the learning rate of every step, (steps,), or (steps, K) for a row of K runs.
+    A row holds the loss, the learning rate, the L2 norm of the gradient and the clip factor, then the RMS of the
+    stream and its gradient by site, of the branches, and of the weight gradients by block. `rates` is the learning rate
+    of each step, (steps,), or (steps, K) for K runs.
     """
 
     def __init__(self, cfg: RunConfig, net: Net, matrices: list[list[Tensor]], rates: Tensor) -> None:
-        arranged = plan(cfg)
-        self.columns = Columns(arranged.sites, arranged.branches, cfg.depth)
-        # One more row than steps: the closing row, whose learning rate stays 0.
+        stack_plan = plan(cfg)
+        self.columns = Columns(stack_plan.sites, stack_plan.branches, cfg.depth)
+        # The extra row is the closing row, whose learning rate stays 0.
         self.rows = torch.zeros(cfg.steps + 1, *rates.shape[1:], self.columns.width, device=rates.device)
         self.rows[: cfg.steps, ..., SCALARS.index("lr")] = rates
         self.dtype = accumulate_dtype(rates.device)
         self._sites = len(net.stream.stream_taps)
         self._taps = [*net.stream.stream_taps, *net.stream.branch_taps]
-        self.forget()
-        for at, tap in enumerate(self._taps):
-            tap.listener = partial(self._hear, at)
+        self.clear()
+        for index, tap in enumerate(self._taps):
+            tap.listener = partial(self._store, index)
         self.matrices = matrices
         in_blocks = {id(p) for block in matrices for p in block}
         self.others = [p for p in net.parameters() if p.requires_grad and id(p) not in in_blocks]
-        self._filled = torch.tensor([at for at, block in enumerate(matrices) if block], device=rates.device)
+        self._nonempty = torch.tensor([index for index, block in enumerate(matrices) if block], device=rates.device)
         self._root_sizes = torch.tensor([sum(p.numel() for p in block) ** 0.5 for block in matrices if block])
         self._root_sizes = self._root_sizes.to(rates.device, self.dtype)
 
@@ -52,44 +54,44 @@ class RowWriter:
         others = torch.linalg.vector_norm(others, dim=0, keepdim=True, dtype=self.dtype)
         blocks = others.new_zeros(len(self.matrices))
         if grads:
-            by_block = group_norms(grads, [len(block) for block in self.matrices if block], self.dtype)
-            others = torch.cat((others, by_block))
-            blocks = blocks.index_copy(0, self._filled, by_block / self._root_sizes)
-        return torch.linalg.vector_norm(others), blocks
+            block_norms = group_norms(grads, [len(block) for block in self.matrices if block], self.dtype)
+            norms = torch.cat((norms, block_norms))
+            block_rms = block_rms.index_copy(0, self._nonempty, block_norms / self._root_sizes)
+        return torch.linalg.vector_norm(norms), block_rms
 
     def write(self, k: int, loss: Tensor, grad_norm: Tensor, clip_factor: Tensor, weight_grad_rms: Tensor) -> None:
-        """Fills row k from what the taps heard in this step, and lets the step's tensors go."""
+        """Fills row k from the tensors of this step, and releases them."""
         scalars = (loss.to(self.dtype), self.rows[k, 1].to(self.dtype), grad_norm, clip_factor.to(self.dtype))
         stream, grads, branch = self.tensors()
         with torch.no_grad():
             series = _rms([*stream, *grads, *branch], self.dtype)
             self.rows[k] = torch.cat((torch.stack(scalars), series, weight_grad_rms))
-        self.forget()
+        self.clear()
 
     def tensors(self) -> tuple[list[Tensor], list[Tensor], list[Tensor]]:
-        """The stream of the last pass by site, the gradients that came back to it, and the branches."""
-        stream = self._heard[: self._sites]
-        return stream, [grad for x in stream if (grad := x.grad) is not None], self._heard[self._sites :]
+        """The stream of the last pass by site, its gradients by site, and the branches."""
+        stream, branch = self._tensors[: self._sites], self._tensors[self._sites :]
+        return stream, [x.grad for x in stream if x.grad is not None], branch
 
-    def forget(self) -> None:
-        """Lets the tensors of the last step go."""
-        self._heard = [torch.empty(0)] * len(self._taps)
+    def clear(self) -> None:
+        """Releases the tensors of the last step."""
+        self._tensors = [torch.empty(0)] * len(self._taps)
 
     def remove(self) -> None:
-        """Listens to the taps no longer."""
+        """Stops listening to the taps."""
         for tap in self._taps:
             tap.listener = None
 
-    def _hear(self, at: int, x: Tensor) -> None:
-        self._heard[at] = x
-        if at < self._sites and x.requires_grad:
+    def _store(self, index: int, x: Tensor) -> None:
+        self._tensors[index] = x
+        if index < self._sites and x.requires_grad:
             x.retain_grad()
 
 
 def group_norms(tensors: Sequence[Tensor], groups: Sequence[int], dtype: torch.dtype) -> Tensor:
-    """The L2 norm over each group of neighbouring tensors, (G,); `groups` says how many tensors each group has."""
-    left = iter(tensors)
-    sizes = [sum(t.numel() for t in islice(left, count)) for count in groups]
+    """L2 norm over each group of consecutive tensors, (G,); `groups` is the number of tensors in each."""
+    remaining = iter(tensors)
+    sizes = [sum(t.numel() for t in islice(remaining, count)) for count in groups]
     if max(sizes) <= STACKED and len(set(sizes)) == 1:
         return torch.linalg.vector_norm(concatenate(tensors).view(len(groups), -1), dim=1, dtype=dtype)
     squares = norms(tensors, dtype).square()
@@ -99,7 +101,8 @@ def group_norms(tensors: Sequence[Tensor], groups: Sequence[int], dtype: torch.d
 
 
 def _rms(tensors: list[Tensor], dtype: torch.dtype) -> Tensor:
-    sizes = {tensor.numel() for tensor in tensors}
-    root = sizes.pop() ** 0.5 if len(sizes) == 1 else torch.tensor([t.numel() ** 0.5 for t in tensors], dtype=dtype)
-    lengths = norms(tensors, dtype)
-    return lengths / (root.to(lengths.device) if isinstance(root, Tensor) else root)
+    norms = norms_in(tensors, dtype)
+    sizes = [tensor.numel() for tensor in tensors]
+    if len(set(sizes)) == 1:
+        return norms / sizes[0] ** 0.5
+    return norms / torch.tensor([size**0.5 for size in sizes], dtype=dtype).to(norms.device)

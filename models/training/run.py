@@ -1,4 +1,4 @@
-"""One run: trains a configuration and keeps its log."""
+"""A single run."""
 
 import numpy as np
 from torch import Tensor
@@ -17,7 +17,7 @@ from models.training.rows import RowWriter, block_matrices
 
 
 class Run(Loop):
-    """Trains one configuration. Without `probe` the numbers are the same, but only the loss is recorded."""
+    """Trains one configuration. Without `probe` only the loss is recorded; the training is the same."""
 
     def __init__(self, cfg: RunConfig, *, probe: bool = True, frames: bool = True) -> None:
         super().__init__(cfg, 1)
@@ -41,20 +41,18 @@ class Run(Loop):
 
     @property
     def divergence(self) -> Divergence | None:
-        """Where the run diverged, if it did."""
         return self.divergences[0]
 
     @property
     def frames(self) -> list[Frame]:
-        """The frames taken so far."""
         return list(self.frames_by_run[0])
 
     def next_batch(self) -> tuple[Tensor, Tensor]:
-        """The batch (x, y) of the next step; asking for it changes nothing."""
+        """The batch (x, y) of the next step. Does not advance the run."""
         return self.task.batch(self.step)
 
     def update(self, k: int, loss: Tensor) -> None:
-        """Takes update k on a loss of one's own; nothing is recorded, and `step` stays."""
+        """Takes update k on any loss. Records nothing and does not advance `step`."""
         self.optimizer.zero_grad()
         loss.backward()
         if self.cfg.clip:
@@ -81,19 +79,16 @@ class Run(Loop):
 
 
 def before_training(cfg: RunConfig) -> Run:
-    """A run with what the page shows before training: row 0, and frame 0 without held-out figures.
-
-    The frame has only the part of its picture that is quick to make.
-    """
+    """A run with row 0 and a frame 0 without held-out metrics, whose picture is the task's `first_picture`."""
     run = Run(cfg, frames=False)
     (cosine,), (dead,), (head,) = run._taker.fixed_subset()
     picture = run._taker.first_picture()
     run.advance(1)
-    blank = np.full(cfg.depth, np.nan, dtype=np.float32)
-    run.frames_by_run[0] = [Frame(0, cosine, blank, np.nan, np.nan, picture, dead, head)]
+    no_update = np.full(cfg.depth, np.nan, dtype=np.float32)
+    run.frames_by_run[0] = [Frame(0, cosine, no_update, np.nan, np.nan, picture, dead, head)]
     return run
 
 
 def profile_at_init(cfg: RunConfig) -> Trace:
-    """The trace of a run before training, of one row."""
+    """The trace of a run before training: one row."""
     return before_training(cfg).trace()

@@ -258,7 +258,7 @@ def namespace(cfg: RunConfig, block: torch.nn.Module, number: int) -> dict[str, 
     """The names of `block_code`, bound to the parts of a block that the builder made."""
     parts: dict[str, Any] = {name: _part(block, path) for name, (path, _) in parts_by_name(cfg, number).items()}
     attention = getattr(block["attn"], "function", None) if cfg.net == "transformer" else None  # type: ignore[index]
-    own = {"rotary": getattr(attention, "turn", None)} | dict.fromkeys(
+    own = {"rotary": getattr(attention, "rotation", None)} | dict.fromkeys(
         ("alibi", "relative_bias"), getattr(attention, "relative", None)
     )
     words = {"relu": functional.relu, "scaled_dot_product_attention": functional.scaled_dot_product_attention}

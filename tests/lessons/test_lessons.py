@@ -321,7 +321,7 @@ def test_the_verdict_of_an_attempt_stays_while_it_is_scrubbed_and_goes_with_the_
 
 def test_whoever_rests_where_rows_are_still_to_come_waits_for_them() -> None:
     def log(length: int, **how: object) -> Any:
-        return SimpleNamespace(**{"length": length, "rest": length - 1, "done": False, "error": "", **how})
+        return SimpleNamespace(**{"length": length, "last_step": length - 1, "done": False, "error": "", **how})
 
     ended, going = log(3, done=True), log(5)
     assert not is_at_end(9, [ended, going])

@@ -42,7 +42,7 @@ def test_a_probe_that_is_off_watches_nothing():
     run = Run(RunConfig(**SMALL), probe=False)
     run.advance(2)
     assert (run.trace().act_rms == 0).all()
-    assert not any(getattr(module, "hear", None) for module in run.model.modules())
+    assert not any(getattr(module, "listener", None) for module in run.model.modules())
 
 
 # --- rows against autograd by hand ---
@@ -361,7 +361,7 @@ def test_nothing_in_a_training_step_waits_for_the_device(optimizer, net):
     run.advance(5)
     assert 5 not in [frame.step for frame in run.frames]
     with nothing_waits():
-        run._advance_one()
+        run._train_step()
     assert run.step == 6
 
 
@@ -370,7 +370,7 @@ def test_no_arrangement_waits_for_the_device(name):
     run = Run(RunConfig.arranged(name, **(SMALL | TRANSFORMER)), frames=False)
     run.advance(1)
     with nothing_waits():
-        run._advance_one()
+        run._train_step()
 
 
 @pytest.mark.parametrize("task", ["digits", "book", "spiral", "recall", "sort"])
@@ -379,7 +379,7 @@ def test_no_task_and_no_norm_waits_for_the_device(task, norm):
     run = Run(RunConfig(**SMALL, task=task, norm=norm, lr=1e-3), frames=False)
     run.advance(1)
     with nothing_waits():
-        run._advance_one()
+        run._train_step()
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="this machine has no CUDA device")
@@ -389,6 +389,6 @@ def test_cuda_itself_sees_nothing_wait(net):
     run.advance(5)
     torch.cuda.set_sync_debug_mode("error")
     try:
-        run._advance_one()
+        run._train_step()
     finally:
         torch.cuda.set_sync_debug_mode("default")

@@ -94,7 +94,7 @@ def test_a_film_of_a_run_that_diverges_ends_there():
 
 
 def test_only_so_many_runs_are_kept():
-    replays = Replays(kept=2)
+    replays = Replays(capacity=2)
     for seed in range(4):
         result_of(replays.snapshot(RunConfig(**SMALL | {"seed": seed}), 1))
     assert len(replays._runs) == 2

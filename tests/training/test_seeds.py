@@ -203,7 +203,7 @@ def test_nothing_in_a_batched_step_waits_for_the_device(fields):
     runs = SeedRuns(RunConfig(**fields), SEEDS)
     runs.advance(5)
     with nothing_waits():
-        runs._advance_one()
+        runs._train_step()
 
 
 def test_no_seeds_are_refused_in_a_sentence():

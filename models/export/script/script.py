@@ -204,7 +204,7 @@ def _train(cfg: RunConfig) -> str:
 SCALED = """\
     groups = {{}}
     for name, p in net.named_parameters():
-        rate, decay, eps = scaling(name, p.numel(), {ratios})
+        rate, decay, eps = scaling_factors(name, p.numel(), {ratios})
         group = {{"params": [], "rate": rate, "lr": LR * rate}}{decay}{eps}
         groups.setdefault(tuple(group.values())[1:], group)["params"].append(p)
 """
