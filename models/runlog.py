@@ -1,11 +1,11 @@
-"""A run log: all that a run has measured, in a folder to which one process appends and from which any may read.
+"""A run log: everything a run has measured, in a folder that one process appends to and any process may read.
 
-    head.json      which run it is, and where its numbers stand
+    head.json      the run's configuration and the layout of its rows
     rows.f32       rows of little-endian float32, all of one width; row 0 is the net before training
-    events.jsonl   frames, divergences, what is said from which row on, and the end, one JSON object a line
+    events.jsonl   frames, divergences, sentences and the end of the run, one JSON object a line
 
-What is written never changes; a row or a line that is cut off is not read. Readers know a row once its frame and what
-is said of it are there, so that all of them go on with a log from a row. No torch.
+Written data never changes, and readers ignore an incomplete row or line. A row counts as readable once its frame and
+its sentences are written, so that every reader can resume from a row number alone. No torch.
 """
 
 import json
@@ -28,37 +28,37 @@ from models.spec import RunConfig
 from models.trace import Columns, Divergence, Frame, Trace, trace_of
 
 HEAD, ROWS, EVENTS = "head.json", "rows.f32", "events.jsonl"
-LARGEST_HEAD = 2**20  # bytes
+MAX_HEAD_BYTES = 2**20
 MAX_ROWS = 10**7
 
 
 def fingerprint() -> dict[str, str]:
-    """What decides a run's numbers: the version of torch (without its build) and a digest of this package."""
+    """The versions that decide a run's numbers: torch's, without its build, and a digest of this package's code."""
     package = Path(__file__).parent
-    code = sha256()
+    digest = sha256()
     for path in sorted(package.rglob("*.py")):
-        code.update(path.relative_to(package).as_posix().encode() + b"\0" + path.read_bytes().replace(b"\r\n", b"\n"))
-    return {"torch": version("torch").partition("+")[0], "project": code.hexdigest()[:8]}
+        name = path.relative_to(package).as_posix()
+        digest.update(name.encode() + b"\0" + path.read_bytes().replace(b"\r\n", b"\n"))
+    return {"torch": version("torch").partition("+")[0], "project": digest.hexdigest()[:8]}
 
 
 @cache
 def engine_fingerprint() -> str:
-    """`fingerprint` of this process, in a line."""
-    return " ".join(f"{what} {which}" for what, which in fingerprint().items())
+    """`fingerprint` of this process as one line of text."""
+    return " ".join(f"{name} {value}" for name, value in fingerprint().items())
 
 
 def frame_event(frame: Frame, seed: int, *, draft: bool = False) -> Message:
-    """A frame of the seed at an index. `draft`: without held-out figures, until a run that is trained has the whole."""
+    """A frame of the seed with that index. A `draft` lacks held-out metrics; the complete frame replaces it."""
     return {"kind": "frame", "seed": seed, "frame": packed(frame), "draft": draft}
 
 
 def divergence_event(divergence: Divergence, seed: int) -> Message:
-    """Where the seed at an index diverged."""
     return {"kind": "divergence", "seed": seed, "divergence": packed(divergence)}
 
 
 def sentences_event(rows: int, changes: Mapping[str, Sequence[tuple[int, str]]]) -> Message:
-    """The sentences by kind that are new in the first `rows` rows, each with the row from which it holds."""
+    """The new sentences of the first `rows` rows by kind, each with the row from which it holds."""
     return {"kind": "said", "rows": rows, "changes": changes}
 
 
@@ -66,16 +66,16 @@ END: Message = {"kind": "end"}  # no more rows will come
 
 
 def folder_of(runs: Path, key: str) -> Path:
-    """Where the log of a run lies in a folder of runs. `key`: the run's identity (`log_key`).
+    """The folder of a run's log among `runs`, by the run's identity (`log_key`) and the engine's fingerprint.
 
-    Other versions of torch or of this project have other numbers, and logs of their own.
+    So versions of torch or of this project that compute other numbers never share a log.
     """
     return runs / sha256(f"{key} {engine_fingerprint()}".encode()).hexdigest()[:32]
 
 
 @dataclass(frozen=True)
 class LogHead:
-    """Which run a log is of, the layout of one seed's row, and what made it."""
+    """The run of a log, the layout of one seed's row, and the fingerprint of the engine that wrote it."""
 
     query: dict[str, str]
     seeds: int
@@ -86,7 +86,7 @@ class LogHead:
 
     @cached_property
     def cfg(self) -> RunConfig:
-        """The configuration. ValueError if it is none of this version."""
+        """The configuration. Raises ValueError if this version cannot read it."""
         return config_from(self.query)
 
 
@@ -107,7 +107,7 @@ class RunLog:
     divergences: list[Divergence | None]
     last_frame_steps: list[int]
     narrated_length: int
-    _writes: bool
+    _is_writer: bool
     _row_bytes: int
     _offset: int
     _rows: np.ndarray
@@ -123,35 +123,36 @@ class RunLog:
         self.read()
 
     def read(self) -> "RunLog":
-        """Reads what has been appended. A log that is not there, or no longer, stays as it is."""
+        """Reads what has been appended since the last read; changes nothing if the folder is missing."""
         with self._lock:
             if self.in_memory:
                 return self
             try:
                 if self.head is None:
                     with (self.folder / HEAD).open("rb") as stream:
-                        self._adopt(unpacked(LogHead, json.loads(stream.read(LARGEST_HEAD))))
-                self._read_events()  # before the rows, which are written first: no end is known before its rows
+                        self._adopt(unpacked(LogHead, json.loads(stream.read(MAX_HEAD_BYTES))))
+                self._read_events()  # before the rows, which are written first: so no end is read before its rows
                 assert self.head is not None
-                size = (self.folder / ROWS).stat().st_size // self._row_bytes
-                self.length = max(self.length, size if self._writes else min(size, self.narrated_length))
+                written = (self.folder / ROWS).stat().st_size // self._row_bytes
+                self.length = max(self.length, written if self._is_writer else min(written, self.narrated_length))
             except (FileNotFoundError, NotADirectoryError):
                 pass
             self.nbytes = self._offset + self.length * self._row_bytes
             return self
 
-    def rows(self, since: int = 0, most: int | None = None) -> np.ndarray:
-        """At most `most` rows from `since` on, (rows, seeds * columns.width) float32: a view, read-only."""
+    def rows(self, since: int = 0, limit: int | None = None) -> np.ndarray:
+        """Up to `limit` rows from `since` on: (rows, seeds * columns.width) float32, a read-only view."""
         with self._lock:
-            return self._mapped()[since : self.length if most is None else min(self.length, since + most)]
+            end = self.length if limit is None else min(self.length, since + limit)
+            return self._mapped_rows()[since:end]
 
     def frames(self, seed: int = 0) -> list[Frame]:
-        """The frames of the seed at an index, by step."""
+        """The frames of the seed with that index, by step."""
         with self._lock:
             return list(self._frames[seed]) if self._frames else []
 
     def traces(self) -> list[Trace]:
-        """One trace per seed, each as far as that seed got; none before the first row. The same until it is read."""
+        """One trace per seed, up to its divergence; empty before the first row. Cached until the next read."""
         with self._lock:
             if not self.length or self.head is None:
                 return []
@@ -165,26 +166,26 @@ class RunLog:
         return next(iter(self.traces()), None)
 
     def sentences(self, since: int = 0, until: int = MAX_ROWS) -> dict[str, list[tuple[int, str]]]:
-        """By kind the sentences that begin to hold in these rows, each with its row."""
+        """The sentences that begin to hold in rows `since` ... `until` - 1 by kind, each with its row."""
         with self._lock:
             return {
-                kind: said[bisect_left(said, (since,)) : bisect_left(said, (until,))]
-                for kind, said in self._sentences.items()
+                kind: sentences[bisect_left(sentences, (since,)) : bisect_left(sentences, (until,))]
+                for kind, sentences in self._sentences.items()
             }
 
     @property
     def trained(self) -> bool:
-        """Whether there is more than the net before training."""
+        """Whether the log goes beyond row 0, the net before training."""
         return self.length > 1 or self.done
 
     @property
     def last_step(self) -> int:
-        """The last step so far; once all seeds have diverged, the one at which the player comes to rest."""
-        ends = [end.rest for end in self.divergences if end is not None]
+        """The last step so far; once all seeds have diverged, the step at which the player stops."""
+        ends = [divergence.rest for divergence in self.divergences if divergence is not None]
         return max(ends) if ends and len(ends) == len(self.divergences) else max(0, self.length - 1)
 
     def begin(self, head: LogHead) -> None:
-        """Begins the log, or goes on with the one that is there if it has the same head. On a full disk, in memory."""
+        """Begins the log, or continues an existing one with the same head. Moves to memory if the disk is full."""
         with self._lock:
             try:
                 self._begin(head)
@@ -192,7 +193,7 @@ class RunLog:
                 self._forget()
                 self._adopt(head)
                 self.in_memory = True
-            self._writes = True
+            self._is_writer = True
 
     def _begin(self, head: LogHead) -> None:
         self.read()
@@ -211,7 +212,7 @@ class RunLog:
         self.read()
 
     def append(self, rows: np.ndarray, events: Sequence[Message]) -> None:
-        """Appends rows, then events. FileNotFoundError if the log has been deleted. On a full disk, in memory."""
+        """Appends rows, then events, in memory if the disk is full. Raises FileNotFoundError for a deleted log."""
         with self._lock:
             if not self.in_memory:
                 os.stat(self.folder / ROWS)
@@ -225,66 +226,67 @@ class RunLog:
                 except OSError:
                     pass
             assert self.head is not None
-            piece: Message = {"start": self.length, "rows": rows, "events": list(events)}
-            self.append_in_memory(head=self.head, **piece)
-            self._unwritten.append(piece)
+            chunk: Message = {"start": self.length, "rows": rows, "events": list(events)}
+            self.append_in_memory(head=self.head, **chunk)
+            self._unwritten.append(chunk)
 
     def take_unwritten(self) -> list[Message]:
-        """What has been appended in memory since this was asked last: pieces for `append_in_memory`."""
+        """Removes and returns what has been appended in memory only: arguments of `append_in_memory`."""
         with self._lock:
-            pieces, self._unwritten = self._unwritten, []
-            return pieces
+            chunks, self._unwritten = self._unwritten, []
+            return chunks
 
     def append_in_memory(self, start: int, rows: np.ndarray, events: Sequence[Message], head: LogHead) -> None:
-        """Takes rows from `start` on, and events, that are in no file; what is known of them already is left out."""
+        """Appends rows from `start` on and events without a file; skips rows that the log already has."""
         with self._lock:
             if self.head is None:
                 self._adopt(head)
             if not self.in_memory:
-                self._rows, self.in_memory = np.array(self._mapped()), True
+                self._rows = np.array(self._mapped_rows())
+                self.in_memory = True
             if start > self.length:
                 return
             self._rows = np.concatenate([self._rows.reshape(-1, rows.shape[1]), rows[self.length - start :]])
             self.length = len(self._rows)
             for event in events:
-                self._hear(event)
+                self._apply(event)
             self._offset += 1
             self.nbytes = self._rows.nbytes
 
     def exists(self) -> bool:
-        """Whether its files are there, or it needs none."""
+        """Whether the files exist, or the log is in memory and needs none."""
         return self.in_memory or (self.folder / ROWS).exists()
 
     def delete(self) -> None:
-        """Deletes the files. What was read of them stays readable."""
+        """Deletes the files. What has been read of them stays readable."""
         with self._lock:
-            self._mapped()
+            self._mapped_rows()
             shutil.rmtree(self.folder, ignore_errors=True)
 
     def _forget(self) -> None:
         self.head = self._traces = None
         self.length, self.nbytes, self._row_bytes, self._offset = 0, 0, 4, 0
-        self.done = self.in_memory = self._writes = False
+        self.done = self.in_memory = self._is_writer = False
         self._unwritten = []
         self.divergences, self.last_frame_steps, self._frames = [], [], []
         self._sentences, self.narrated_length = {}, 0
         self._rows = np.empty((0, 0), np.float32)
 
-    def _mapped(self) -> np.ndarray:
-        """All rows, as the file has them."""
+    def _mapped_rows(self) -> np.ndarray:
+        """All rows, memory-mapped from the file."""
         if self.head is not None and len(self._rows) < self.length:
             width = self.head.seeds * self.head.columns.width
             try:
                 rows = np.memmap(self.folder / ROWS, "<f4", "r", shape=(self.length, width))
                 self._rows = rows.view(np.ndarray)
-            except FileNotFoundError:  # deleted since: what was looked at is all there is
+            except FileNotFoundError:  # deleted since the last read: only the mapped rows are left
                 self.length = len(self._rows)
         return self._rows
 
     def _write(self, name: str, data: bytes) -> None:
         if data:
             file = os.open(self.folder / name, os.O_WRONLY | os.O_APPEND | getattr(os, "O_BINARY", 0))
-            with open(file, "wb") as stream:  # buffered: a disk that takes a part only is an error
+            with open(file, "wb") as stream:  # buffered, so that a partial write is an error
                 stream.write(data)
 
     def _adopt(self, head: LogHead) -> None:
@@ -300,14 +302,15 @@ class RunLog:
             for line in stream:
                 if not line.endswith(b"\n"):
                     return
-                self._hear(message_of(line))
+                self._apply(message_of(line))
                 self._offset += len(line)
 
-    def _hear(self, event: Message) -> None:
+    def _apply(self, event: Message) -> None:
         if event["kind"] == "frame":
             frame, seed = unpacked(Frame, event["frame"]), event["seed"]
             if frame.step > self.last_frame_steps[seed]:
-                self._frames[seed] = [one for one in self._frames[seed] if one.step < frame.step] + [frame]
+                earlier = [other for other in self._frames[seed] if other.step < frame.step]
+                self._frames[seed] = [*earlier, frame]
                 self.last_frame_steps[seed] = -1 if event["draft"] else frame.step
         elif event["kind"] == "divergence":
             self.divergences[event["seed"]] = unpacked(Divergence, event["divergence"])
@@ -321,5 +324,5 @@ class RunLog:
     def _trace(self, seed: int, columns: Columns) -> Trace:
         divergence = self.divergences[seed]
         end = self.length if divergence is None else min(self.length, divergence.step + 1)
-        rows = self._mapped()[:end, seed * columns.width : (seed + 1) * columns.width]
+        rows = self._mapped_rows()[:end, seed * columns.width : (seed + 1) * columns.width]
         return trace_of(columns, rows, self._frames[seed], divergence)

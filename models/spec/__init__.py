@@ -1,4 +1,4 @@
-"""What a run is, in plain Python: the one source of controls, links, validation and identity. No torch, no arrays."""
+"""The specification of a run, behind its controls, links, validation and identity. Plain Python, without torch."""
 
 from models.spec.arrangements import ARRANGEMENTS, arrangement_of
 from models.spec.config import RunConfig

@@ -1,4 +1,4 @@
-"""The named arrangements: what their papers set, as fields of one configuration."""
+"""Named arrangements: the fields of a configuration that a paper sets."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -12,7 +12,7 @@ from models.spec.vocabulary import NET_DEFAULTS
 
 @dataclass(frozen=True)
 class Arrangement(Choice):
-    """A paper's arrangement: its source, and the fields it sets."""
+    """A paper's arrangement and the fields that it sets; `mixed` adds the overrides of Mix-LN."""
 
     source: str
     fields: Mapping[str, object] = field(default_factory=dict)
@@ -20,11 +20,12 @@ class Arrangement(Choice):
 
     @property
     def used_by(self) -> str:
-        """Who uses it."""
-        return VOCABULARY["used_by"][self.place[1]]
+        """The models that use it, in words."""
+        _, name = self.place
+        return VOCABULARY["used_by"][name]
 
 
-# Every arrangement sets all of these, so that choosing one leaves no trace of the last.
+# Every arrangement sets all of these fields, so that nothing of the previous one remains.
 PLAIN_FIELDS: dict[str, object] = {
     "residual": True,
     "placement": "none",
@@ -81,9 +82,9 @@ describe(arrangements=ARRANGEMENTS)
 
 
 def arranged_fields(arrangement: str, overrides: Mapping[str, object]) -> dict[str, Any]:
-    """The fields of a named arrangement, for the net and depth in `overrides`, which win.
+    """The fields of a named arrangement for the net and depth in `overrides`, updated by `overrides`.
 
-    ValueError for an unknown name.
+    Raises ValueError for an unknown name.
     """
     if arrangement not in ARRANGEMENTS:
         raise ValueError(f"arrangement is {arrangement!r}; legal is one of {', '.join(ARRANGEMENTS)}")
@@ -94,20 +95,22 @@ def arranged_fields(arrangement: str, overrides: Mapping[str, object]) -> dict[s
 
 
 def architecture_fields(arrangement: str, depth: int) -> dict[str, Any]:
-    """The fields that a named arrangement sets in a net of `depth` blocks, without those of training."""
-    chosen = ARRANGEMENTS[arrangement]
-    return PLAIN_FIELDS | dict(chosen.fields) | ({"overrides": mix_ln_overrides(depth)} if chosen.mixed else {})
+    """The architecture fields of a named arrangement in a net of `depth` blocks, without those of training."""
+    entry = ARRANGEMENTS[arrangement]
+    fields = PLAIN_FIELDS | dict(entry.fields)
+    return fields | {"overrides": mix_ln_overrides(depth)} if entry.mixed else fields
 
 
 def arrangement_of(cfg: Fields) -> str | None:
     """The name of the arrangement that a configuration follows, or None.
 
-    Any norm may fill the slots: pre-norm with RMS norm is still pre-norm. Without a norm the placement does not matter.
+    Which norm fills the slots does not matter, and without a norm neither does the placement.
     """
+    has_norm = cfg.norm != "none"
     for name in ARRANGEMENTS:
         fields = architecture_fields(name, cfg.depth)
-        normless = cfg.norm == "none", fields["norm"] == "none"
-        ignored = {(True, True): {"placement"}, (False, False): {"norm"}}.get(normless, set())
-        if all(getattr(cfg, key) == value for key, value in fields.items() if key not in ignored):
+        if has_norm == (fields["norm"] != "none"):
+            del fields["norm" if has_norm else "placement"]
+        if all(getattr(cfg, key) == value for key, value in fields.items()):
             return name
     return None

@@ -1,4 +1,4 @@
-"""Cautions: configurations that are legal yet misleading."""
+"""Cautions about configurations that are legal but misleading."""
 
 from models.spec.config import RunConfig
 from models.spec.plan import activations_of, has_dropout, is_one_layer, plan, uses_batch_statistics
@@ -10,28 +10,31 @@ ZERO_LAST = (
     "first update each branch adds a vector of full size."
 )
 
-SHIFT = (
+VARIANCE_SHIFT = (
     "In training, dropout raises the variance that batch norm learns; at inference nothing is dropped, and what the "
     "norm passes on is too small (Li 2018, 1801.05134)."
 )
 
 
 def caution(cfg: RunConfig) -> str | None:
-    """Why a configuration misleads, in sentences for the page; None without a reason."""
-    sentences = [ZERO_LAST] if cfg.init == "zero last" and _branch_normed(cfg) else []
-    sentences += [SHIFT] * (has_dropout(cfg) and uses_batch_statistics(cfg))
-    return " ".join(sentences + _of_task(cfg)) or None
+    """Why a configuration misleads, in sentences for the page; None if it does not."""
+    sentences = []
+    if cfg.init == "zero last" and _has_normed_branch(cfg):
+        sentences.append(ZERO_LAST)
+    if has_dropout(cfg) and uses_batch_statistics(cfg):
+        sentences.append(VARIANCE_SHIFT)
+    return " ".join(sentences + _task_cautions(cfg)) or None
 
 
-def _branch_normed(cfg: RunConfig) -> bool:
-    """Whether a branch that ends in a zero matrix is divided by its own size before the add."""
+def _has_normed_branch(cfg: RunConfig) -> bool:
+    """Whether a norm over data follows a branch that ends in a matrix."""
     return any(
         NORMS[sublayer.norm_out].over for sublayer in plan(cfg).sublayers if not is_one_layer(cfg, sublayer.kind)
     )
 
 
-def _of_task(cfg: RunConfig) -> list[str]:
-    """Why a configuration cannot learn its task, or need not."""
+def _task_cautions(cfg: RunConfig) -> list[str]:
+    """Why a configuration cannot learn its task, or learns it without effort."""
     sentences: list[str] = []
     kind = TASKS[cfg.task].kind
     if kind == "points" and activations_of(cfg) == {"identity"} and cfg.task != "linear":

@@ -1,28 +1,38 @@
-"""A block as a few lines of PyTorch, written from the plan behind the model, the equation and the diagram."""
+"""A block as a few lines of PyTorch, written from the same plan as the model."""
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 from models.spec.config import RunConfig
 from models.spec.parametrization import BASE_DEPTH, branch_factor, score_scale
 from models.spec.plan import SublayerPlan, is_one_layer, plan
 from models.spec.vocabulary import NORMS
 
-# The name of a slot in the code, such as "norm_in" -> "self.norm_in".
-Name = Callable[[str], str]
+Name = Callable[[str], str]  # slot -> its name in the code, such as "norm_in" -> "self.norm_in"
 
 SLOTS = ("norm_in", "norm_mid", "norm_out", "norm_add")
 DROPOUTS = ("drop_branch", "drop_stream")
 RULE_CODE = {"deepnorm": "M**0.25", "depth": "M", "1/sqrt(depth)": "1 / math.sqrt(M)", "1/sqrt(2)": "1 / math.sqrt(2)"}
 
 
+class Part(NamedTuple):
+    """A module of a block: its path there, such as "mlp.function.w1", and the code that builds it."""
+
+    path: str
+    code: str
+
+
 def block_code(cfg: RunConfig, block: int | None = None) -> str:
-    """What a block (by default the last) does to the stream x, as PyTorch; `block_parts` defines its names."""
+    """A block (by default the last) as PyTorch code that updates the stream x; `block_parts` defines its names."""
     sublayers = _sublayers(cfg, block)
-    lines = [line for s in sublayers if s.kind == "attn" and not s.identity for line in (*_attention_lines(cfg, s), "")]
+    lines = []
+    for sublayer in sublayers:
+        if sublayer.kind == "attn" and not sublayer.identity:
+            lines += [*_attention_lines(cfg, sublayer), ""]
     if cfg.stack == "dlcl":
         lines.append("x = sum(w[k] * normed[k] for k in range(len(normed)))  # of all earlier blocks")
-    for at, sublayer in enumerate(sublayers, 1):
-        lines += _stream_lines(cfg, sublayer, str(at) if cfg.net == "transformer" else "")
+    for index, sublayer in enumerate(sublayers, 1):
+        lines += _stream_lines(cfg, sublayer, _number(cfg, index))
     if cfg.stack == "dlcl":
         lines.append("normed.append(norm_block(x))" if cfg.norm != "none" else "normed.append(x)")
     code = "\n".join(lines)
@@ -35,50 +45,57 @@ def block_code(cfg: RunConfig, block: int | None = None) -> str:
 
 
 def block_parts(cfg: RunConfig, block: int | None = None) -> str:
-    """The modules that `block_code` names, one definition per line."""
-    rows: dict[str, tuple[str, str]] = {}
-    for name, (path, code) in parts_by_name(cfg, block).items():
-        row = path.partition(".")[0] if code.startswith("nn.Linear") else name
-        names, codes = rows.get(row, ("", ""))
-        rows[row] = (f"{names}, {name}", f"{codes}, {code}") if names else (name, code)
-    return "\n".join(f"{names} = {codes}" for names, codes in rows.values())
+    """Definitions of the names in `block_code`, one per line; the matrices of a branch share one."""
+    groups: dict[str, dict[str, str]] = {}
+    for name, part in parts_by_name(cfg, block).items():
+        group = part.path.partition(".")[0] if part.code.startswith("nn.Linear") else name
+        groups.setdefault(group, {})[name] = part.code
+    return "\n".join(f"{', '.join(group)} = {', '.join(group.values())}" for group in groups.values())
 
 
-def parts_by_name(cfg: RunConfig, block: int | None = None) -> dict[str, tuple[str, str]]:
-    """Every name in `block_code`, with its path in the block ("mlp.function.w1") and the code that makes it."""
-    parts: dict[str, tuple[str, str]] = {}
-    for at, sublayer in enumerate(_sublayers(cfg, block), 1):
-        if sublayer.identity:
-            continue
-        number = str(at) if cfg.net == "transformer" else ""
-        for slot in filled_slots(sublayer):
-            norm, width = getattr(sublayer, slot if slot != "norm_again" else "norm_add"), cfg.width
-            if slot == "norm_mid" and _has_hidden(cfg, sublayer):
-                width *= cfg.expansion
-            inside = "function." if slot == "norm_mid" else ""
-            path = f"{sublayer.kind}.{inside}{slot}"
-            parts[_slot_name(sublayer, number)(slot)] = (
-                path,
-                norm_code(norm, str(width), repr(cfg.eps), affine=cfg.affine),
-            )
-        for slot in DROPOUTS:
-            if rate := getattr(sublayer, slot):
-                parts[slot + number] = f"{sublayer.kind}.{slot}", f"nn.Dropout({rate:g})"
-        if sublayer.gate:
-            channels = 1 if sublayer.gate == "zero gate" else cfg.width
-            code = f"nn.Parameter(torch.full(({channels},), {sublayer.scale!r}))"
-            parts[f"gate{number}"] = f"{sublayer.kind}.scale.gate", code
-        for name, (inputs, outputs) in _matrices(cfg, sublayer).items():
-            parts[name] = f"{sublayer.kind}.function.{MATRIX_PATHS[name]}", f"nn.Linear({inputs}, {outputs})"
-        if sublayer.kind == "attn" and cfg.qk_norm:
-            for name in ("norm_q", "norm_k"):
-                made = norm_code("rms norm", str(cfg.width // cfg.heads), repr(cfg.eps), affine=cfg.affine)
-                parts[name] = f"attn.function.{name}", made
+def parts_by_name(cfg: RunConfig, block: int | None = None) -> dict[str, Part]:
+    """The parts of a block by their names in `block_code`."""
+    parts: dict[str, Part] = {}
+    for index, sublayer in enumerate(_sublayers(cfg, block), 1):
+        if not sublayer.identity:
+            number = _number(cfg, index)
+            parts |= _norm_parts(cfg, sublayer, number) | _other_parts(cfg, sublayer, number)
+    return parts
+
+
+def _norm_parts(cfg: RunConfig, sublayer: SublayerPlan, number: str) -> dict[str, Part]:
+    name, parts = _slot_name(sublayer, number), {}
+    for slot in filled_slots(sublayer):
+        norm = getattr(sublayer, slot if slot != "norm_again" else "norm_add")
+        width = cfg.width
+        if slot == "norm_mid" and _has_hidden(cfg, sublayer):
+            width *= cfg.expansion
+        parent = f"{sublayer.kind}.function" if slot == "norm_mid" else sublayer.kind
+        code = norm_code(norm, str(width), repr(cfg.eps), affine=cfg.affine)
+        parts[name(slot)] = Part(f"{parent}.{slot}", code)
+    return parts
+
+
+def _other_parts(cfg: RunConfig, sublayer: SublayerPlan, number: str) -> dict[str, Part]:
+    """Dropouts, the gate, the matrices, and the norms of queries and keys."""
+    parts = {}
+    for slot in DROPOUTS:
+        if rate := getattr(sublayer, slot):
+            parts[slot + number] = Part(f"{sublayer.kind}.{slot}", f"nn.Dropout({rate:g})")
+    if sublayer.gate:
+        channels = 1 if sublayer.gate == "zero gate" else cfg.width
+        code = f"nn.Parameter(torch.full(({channels},), {sublayer.scale!r}))"
+        parts[f"gate{number}"] = Part(f"{sublayer.kind}.scale.gate", code)
+    for name, (inputs, outputs) in _matrices(cfg, sublayer).items():
+        parts[name] = Part(f"{sublayer.kind}.function.{MATRIX_PATHS[name]}", f"nn.Linear({inputs}, {outputs})")
+    if sublayer.kind == "attn" and cfg.qk_norm:
+        code = norm_code("rms norm", str(cfg.width // cfg.heads), repr(cfg.eps), affine=cfg.affine)
+        parts |= {name: Part(f"attn.function.{name}", code) for name in ("norm_q", "norm_k")}
     return parts
 
 
 def branch_code(cfg: RunConfig, sublayer: SublayerPlan, name: Name, function: Callable[[str], str]) -> str:
-    """The code of a branch, scale * N_out(F(c_in * N_in(x))); `function` writes F around its input."""
+    """The code of a branch, scale * N_out(F(c_in * N_in(x))); `function` returns the code of F for that of its input."""
     inner = norm_call(sublayer.norm_in, name("norm_in"), "x")
     if cfg.input_scale != "one" and (sublayer.norm_in, sublayer.input_scale) != ("none", 1.0):
         inner = f"{name('l')}**-0.5 * {inner}"
@@ -88,16 +105,15 @@ def branch_code(cfg: RunConfig, sublayer: SublayerPlan, name: Name, function: Ca
 
 
 def sum_code(cfg: RunConfig, sublayer: SublayerPlan, name: Name, branch: str, slot: str = "norm_add") -> str:
-    """The code of the new stream, N_add(skip * x + branch); `slot` is norm_again the second time."""
-    total = norm_call(
-        sublayer.norm_add, name(slot), f"{_factor(cfg.skip_scale)}x + {branch}" if sublayer.skip else branch
-    )
-    last = sublayer.repeats == 1 or slot == "norm_again"
-    return f"{name('drop_stream')}({total})" if last and sublayer.drop_stream else total
+    """The code of the sum, N_add(skip * x + branch); `slot` is "norm_again" for the second one of a recursive skip."""
+    total = f"{_factor(cfg.skip_scale)}x + {branch}" if sublayer.skip else branch
+    normed = norm_call(sublayer.norm_add, name(slot), total)
+    is_last = sublayer.repeats == 1 or slot == "norm_again"
+    return f"{name('drop_stream')}({normed})" if is_last and sublayer.drop_stream else normed
 
 
 def norm_call(norm: str, name: str, inner: str) -> str:
-    """The call of a norm around its input; the input itself for an empty slot."""
+    """The code of a norm called on its input; the input itself for an empty slot."""
     return inner if norm == "none" else f"{name}({inner})"
 
 
@@ -108,12 +124,12 @@ def filled_slots(sublayer: SublayerPlan) -> list[str]:
 
 
 def norm_code(norm: str, width: str, eps: str, *, affine: bool) -> str:
-    """The code that makes a norm: torch's own, or a class of `models.nets.norms`."""
+    """The code that builds a norm, from torch or from `models.nets.norms`."""
     entry = NORMS[norm]
     return entry.code.format(width=width, eps=eps, switch="" if affine else f", {entry.switch}=False")
 
 
-# Positions that are added to scores: their class in `models.nets.branches`, and their name in the code of a block.
+# Positions added to attention's scores: class in `models.nets.branches`, and name in the code of a block.
 RELATIVE = {"relative bias": ("RelativeBias", "relative_bias"), "alibi": ("Alibi", "alibi")}
 MATRIX_PATHS = {"W": "w", "W1": "w1", "W2": "w2", "Wq": "w_q", "Wk": "w_k", "Wv": "w_v", "Wo": "w_o"}
 
@@ -122,13 +138,18 @@ def _sublayers(cfg: RunConfig, block: int | None) -> list[SublayerPlan]:
     return list(plan(cfg).block_sublayers(block or cfg.depth))
 
 
+def _number(cfg: RunConfig, index: int) -> str:
+    """The suffix of names in the sublayer at an index, counted from 1; empty in an MLP, which has one."""
+    return str(index) if cfg.net == "transformer" else ""
+
+
 def _has_hidden(cfg: RunConfig, sublayer: SublayerPlan) -> bool:
-    """Whether the branch has hidden features, whose number may differ from the width."""
+    """Whether the branch has a hidden layer."""
     return sublayer.kind != "attn" and not is_one_layer(cfg, sublayer.kind)
 
 
 def _matrices(cfg: RunConfig, sublayer: SublayerPlan) -> dict[str, tuple[int, int]]:
-    """The branch's matrices by name, as (inputs, outputs)."""
+    """The shapes of the branch's matrices by name, as (inputs, outputs)."""
     width, hidden = cfg.width, cfg.expansion * cfg.width
     if sublayer.kind == "attn":
         return dict.fromkeys(("Wq", "Wk", "Wv", "Wo"), (width, width))
@@ -136,19 +157,19 @@ def _matrices(cfg: RunConfig, sublayer: SublayerPlan) -> dict[str, tuple[int, in
 
 
 def _slot_name(sublayer: SublayerPlan, number: str) -> Name:
-    """The naming of a sublayer's norms: `norm` if there is only one, else the names of their slots."""
-    several = len(filled_slots(sublayer)) > 1
+    """Names of a sublayer's slots: a single norm is `norm`, others have the name of their slot."""
+    has_several = len(filled_slots(sublayer)) > 1
 
     def name(slot: str) -> str:
         if slot == "l":
             return slot
-        return (slot if several or slot in ("gate", *DROPOUTS) else "norm") + number
+        return (slot if has_several or slot in ("gate", *DROPOUTS) else "norm") + number
 
     return name
 
 
 def _stream_lines(cfg: RunConfig, sublayer: SublayerPlan, number: str) -> list[str]:
-    """One sublayer as assignments to x, and with ResiDual to y."""
+    """The code of a sublayer: assignments to x, and in ResiDual to y."""
     if sublayer.identity:
         return ["x = x  # taken out"]
     name = _slot_name(sublayer, number)
@@ -162,7 +183,7 @@ def _stream_lines(cfg: RunConfig, sublayer: SublayerPlan, number: str) -> list[s
 
 
 def _function(cfg: RunConfig, sublayer: SublayerPlan, name: Name, inner: str) -> str:
-    """The code of F around its input."""
+    """The code of F called on its input."""
     if sublayer.kind == "attn":
         return f"attention({inner})"
     first = "W1" if _has_hidden(cfg, sublayer) else "W"
@@ -177,30 +198,31 @@ def _attention_lines(cfg: RunConfig, sublayer: SublayerPlan) -> list[str]:
     query, key = ("norm_q(q)", "norm_k(k)") if cfg.qk_norm else ("q", "k")
     if cfg.position == "rotary":
         query, key = f"rotary({query})", f"rotary({key})"
-    turned = [f"    q, k = {query}, {key}"] if query != "q" else []
-    causal = ", is_causal=True" if cfg.mask == "causal" else ""
+    query_lines = [f"    q, k = {query}, {key}"] if query != "q" else []
+    options = ", is_causal=True" if cfg.mask == "causal" else ""
     if cfg.position in RELATIVE:
-        causal = f", attn_mask={RELATIVE[cfg.position][1]}(z.shape[1], {cfg.mask == 'causal'})"
+        _, bias = RELATIVE[cfg.position]
+        options = f", attn_mask={bias}(z.shape[1], {cfg.mask == 'causal'})"
     if (scale := score_scale(cfg)) is not None:
-        causal += f", scale={scale!r}"
+        options += f", scale={scale!r}"
     return [
         "def attention(z):",
         f"    q, k, v = (W(z).unflatten(-1, ({cfg.heads}, -1)).transpose(1, 2) for W in (Wq, Wk, Wv))",
-        *turned,
-        f"    heads = scaled_dot_product_attention(q, k, v{causal})",
+        *query_lines,
+        f"    heads = scaled_dot_product_attention(q, k, v{options})",
         f"    return Wo({norm_call(sublayer.norm_mid, name('norm_mid'), 'heads.transpose(1, 2).flatten(2)')})",
     ]
 
 
 def _factor(scale: float | str) -> str:
-    """A weight and " * " as code; empty for a weight of 1."""
+    """The code of a weight and " * "; empty for a weight of 1."""
     if isinstance(scale, str):
         return RULE_CODE[scale] + " * "
     return "" if scale == 1 else f"{number_code(scale)} * "
 
 
 def branch_factor_code(cfg: RunConfig) -> str:
-    """A branch's weight and " * " as code; empty for a weight of 1."""
+    """The code of a branch's weight and " * "; empty for a weight of 1."""
     factor = _factor(cfg.branch_scale)
     if branch_factor(cfg) == 1:
         return factor
@@ -210,5 +232,5 @@ def branch_factor_code(cfg: RunConfig) -> str:
 
 
 def number_code(value: float) -> str:
-    """The shortest text that gives the same number back."""
+    """The shortest text that parses to the same number."""
     return f"{value:g}" if float(f"{value:g}") == value else repr(value)

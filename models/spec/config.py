@@ -1,4 +1,4 @@
-"""The configuration of a run: a frozen value that decides every number the run will ever produce."""
+"""The configuration of a run: an immutable value that determines every number of the run."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from models.spec.rules import RULES
 
 @dataclass(frozen=True)
 class RunConfig(Fields):
-    """The net, task and training of one run. Raises ValueError with the field, its value and what is legal."""
+    """The net, task and training of one run. Raises ValueError with the field, its value and the legal values."""
 
     def __post_init__(self) -> None:
         for name, (kind, knob) in knobs().items():
@@ -27,15 +27,15 @@ class RunConfig(Fields):
 
     @classmethod
     def arranged(cls, arrangement: str, **overrides: Any) -> "RunConfig":
-        """The defaults of a named arrangement and its net, with fields overridden. ValueError for an unknown name."""
+        """The defaults of a named arrangement, updated by `overrides`. Raises ValueError for an unknown name."""
         return cls(**arranged_fields(arrangement, overrides))
 
     def to_query(self) -> dict[str, str]:
-        """The fields that differ from the defaults, as text: the link, and the identity of the log."""
+        """The fields that differ from the defaults, as text: the run's link and the identity of its log."""
         return query.to_query(self)
 
     @staticmethod
     def from_query(mapping: Mapping[str, str | Iterable[str]]) -> "tuple[RunConfig, list[str]]":
-        """A legal configuration from a link, and notes on what was clamped or ignored. Never raises on text."""
+        """A legal configuration from a link, and notes on clamped and ignored values. Accepts any text."""
         values, notes = query.legal_fields(mapping)
         return RunConfig(**values), notes

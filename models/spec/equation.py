@@ -1,4 +1,4 @@
-"""The equation of a configuration in LaTeX, written from the plan that the model is built from."""
+"""The equation of a configuration in LaTeX, written from the same plan as the model."""
 
 from models.spec.config import RunConfig
 from models.spec.knob import Entry
@@ -9,59 +9,68 @@ from models.spec.vocabulary import NORMS
 
 
 def equation(cfg: RunConfig, block: int | None = None) -> str:
-    """LaTeX of a block (by default the last): a sublayer, its branches spelled out, and the stack's own rule."""
-    left = plan(cfg).active_sublayers(block or cfg.depth)
-    lines = [rf"x \leftarrow {sublayer_equation(cfg, left[-1])}"]
-    lines += [line for sublayer in left if not sublayer.identity for line in _branch_lines(cfg, sublayer)]
+    """LaTeX of a block, by default the last: its sublayer, its branches, and the rule of the stack."""
+    sublayers = plan(cfg).active_sublayers(block or cfg.depth)
+    lines = [rf"x \leftarrow {sublayer_equation(cfg, sublayers[-1])}"]
+    lines += [line for sublayer in sublayers if not sublayer.identity for line in _branch_lines(cfg, sublayer)]
     if has_dropout(cfg):
         lines += [r"\operatorname{D}_p(z) = m \odot z/(1-p)", r"m_i = 0\text{ with probability }p\text{, else }1"]
-    end = "x_M"
+    stack_output = "x_M"
     if cfg.stack == "residual":
-        lines += [rf"y \leftarrow y + {branch_equation(cfg, left[-1])},\qquad y_0 = x_0"]
-        end = f"x_M + {norm_latex(cfg.norm, 'y_M')}"
+        lines += [rf"y \leftarrow y + {branch_equation(cfg, sublayers[-1])},\qquad y_0 = x_0"]
+        stack_output = f"x_M + {norm_latex(cfg.norm, 'y_M')}"
     if cfg.stack == "dlcl":
         lines += [
             rf"x_{{l+1}} = \textstyle\sum_{{k=0}}^{{l}} W_{{l+1,k}}\,{norm_latex(cfg.norm, 'y_k')}",
             r"y_0\text{: embedding},\quad y_k\text{: output of block }k",
         ]
-        end = "x_{L+1}"
-    final = plan(cfg).final_norm
-    factor = rf"\tfrac{{{BASE_WIDTH}}}{{{cfg.width}}}\," if output_factor(cfg) != 1 else ""
-    if factor or (final, cfg.stack) != ("none", "single"):
-        read = norm_latex(final, end) if final != "none" else f"({end})" if "+" in end else end
-        lines += [rf"\text{{logits}} = {factor}W\,{read}"]
+        stack_output = "x_{L+1}"
+    lines += _logits_lines(cfg, stack_output)
     return r"\begin{aligned}" + r"\\ ".join("&" + line for line in lines) + r"\end{aligned}"
 
 
+def _logits_lines(cfg: RunConfig, stack_output: str) -> list[str]:
+    """The equation of the logits; none where it is only W x_M."""
+    final_norm = plan(cfg).final_norm
+    factor = rf"\tfrac{{{BASE_WIDTH}}}{{{cfg.width}}}\," if output_factor(cfg) != 1 else ""
+    if not factor and final_norm == "none" and cfg.stack == "single":
+        return []
+    if final_norm != "none":
+        head_input = norm_latex(final_norm, stack_output)
+    else:
+        head_input = f"({stack_output})" if "+" in stack_output else stack_output
+    return [rf"\text{{logits}} = {factor}W\,{head_input}"]
+
+
 def sublayer_equation(cfg: RunConfig, sublayer: SublayerPlan) -> str:
-    """LaTeX of what the stream becomes in a sublayer."""
+    """LaTeX of a sublayer's output y."""
     if sublayer.identity:
         return "x"
     skip = f"{_weight(cfg.skip_scale, SKIP_SCALES)}x + " if sublayer.skip else ""
     total = norm_latex(sublayer.norm_add, skip + branch_equation(cfg, sublayer))
     if sublayer.repeats > 1:
         total = norm_latex(sublayer.norm_add, skip + total)
-    return _dropped(sublayer.drop_stream, total)
+    return _dropout_latex(sublayer.drop_stream, total)
 
 
 def branch_equation(cfg: RunConfig, sublayer: SublayerPlan) -> str:
-    """LaTeX of what a sublayer adds to the stream; 0 where it was taken out."""
+    """LaTeX of a sublayer's branch; 0 for an ablated one."""
     if sublayer.identity:
         return "0"
     inner = norm_latex(sublayer.norm_in, "x")
     if cfg.input_scale != "one":
         inner = rf"{inner}/\sqrt{{l}}"
-    by_depth = rf"\tfrac{{{BASE_DEPTH}}}{{{cfg.depth}}}\," if branch_factor(cfg) != 1 else ""
-    branch = by_depth + _weight(cfg.branch_scale, BRANCH_SCALES) + norm_latex(sublayer.norm_out, f"F({inner})")
-    return _dropped(sublayer.drop_branch, branch)
+    depth_factor = rf"\tfrac{{{BASE_DEPTH}}}{{{cfg.depth}}}\," if branch_factor(cfg) != 1 else ""
+    weight = depth_factor + _weight(cfg.branch_scale, BRANCH_SCALES)
+    return _dropout_latex(sublayer.drop_branch, weight + norm_latex(sublayer.norm_out, f"F({inner})"))
 
 
 def norm_latex(norm: str, inner: str) -> str:
-    """LaTeX of a slot: the norm's symbol around its input; the input itself for an empty slot."""
+    """LaTeX of a norm applied to its input; the input itself for an empty slot."""
     return inner if norm == "none" else rf"{NORMS[norm].symbol}({inner})"
 
 
-def _dropped(rate: float, inner: str) -> str:
+def _dropout_latex(rate: float, inner: str) -> str:
     return rf"\operatorname{{D}}_{{{rate:g}}}({inner})" if rate else inner
 
 
@@ -72,20 +81,22 @@ def _weight(scale: float | str, rules: dict[str, Entry]) -> str:
 
 
 def _branch_lines(cfg: RunConfig, sublayer: SublayerPlan) -> list[str]:
+    if sublayer.kind == "attn":
+        return _attention_lines(cfg, sublayer)
     name = sublayer.activation.replace(" ", r"\ ")
     activation = "" if sublayer.activation == "identity" else rf"\operatorname{{{name}}}"
-    hidden = rf"{activation}({norm_latex(sublayer.norm_mid, 'W_1 z')})"
     if is_one_layer(cfg, sublayer.kind):
         return [rf"F(z) = {activation}({norm_latex(sublayer.norm_mid, 'W z')})"]
-    feed_forward = rf"W_2\,{hidden}"
-    if sublayer.kind != "attn":
-        name = "F" if sublayer.kind == "mlp" else r"F_\text{ffn}"
-        return [f"{name}(z) = {feed_forward}"]
+    function = "F" if sublayer.kind == "mlp" else r"F_\text{ffn}"
+    return [rf"{function}(z) = W_2\,{activation}({norm_latex(sublayer.norm_mid, 'W_1 z')})"]
+
+
+def _attention_lines(cfg: RunConfig, sublayer: SublayerPlan) -> list[str]:
     query, key = (r"\operatorname{RMS}(q)", r"\operatorname{RMS}(k)") if cfg.qk_norm else ("q", "k")
-    added = {"relative bias": r"+b_{\beta(i-j)}", "alibi": r"-2^{-8h/H}|i-j|"}.get(cfg.position, "")
+    bias = {"relative bias": r"+b_{\beta(i-j)}", "alibi": r"-2^{-8h/H}|i-j|"}.get(cfg.position, "")
     if cfg.position == "rotary":
         query, key = rf"(R\,{query})", rf"(R\,{key})"
-    masked = [r"m_{ij} = -\infty\ \text{for}\ j > i\text{, else}\ 0"] if cfg.mask == "causal" else []
+    mask_lines = [r"m_{ij} = -\infty\ \text{for}\ j > i\text{, else}\ 0"] if cfg.mask == "causal" else []
     scale = r"/\sqrt{d_k}" if score_scale(cfg) is None else rf"\sqrt{{{BASE_WIDTH / cfg.heads:.3g}}}/d_k"
-    heads = rf"\operatorname{{softmax}}({query}\,{key}^\top{scale}{added}{'+m_{ij}' if masked else ''})\,v"
-    return [rf"F_\text{{attn}}(z) = W_O\,{norm_latex(sublayer.norm_mid, heads)}", *masked]
+    heads = rf"\operatorname{{softmax}}({query}\,{key}^\top{scale}{bias}{'+m_{ij}' if mask_lines else ''})\,v"
+    return [rf"F_\text{{attn}}(z) = W_O\,{norm_latex(sublayer.norm_mid, heads)}", *mask_lines]

@@ -1,4 +1,4 @@
-"""The fields of a run, each with its default, label, help, bounds and choices. Illegal combinations are in `rules`."""
+"""The fields of a run with their defaults, labels, ranges and choices. `rules` has the illegal combinations."""
 
 from dataclasses import dataclass
 from typing import Annotated
@@ -23,72 +23,42 @@ from models.spec.vocabulary import (
     STACKS,
 )
 
-SLIDER_WIDTHS = (*range(1, 8), *range(8, 513, 8))  # on the slider
+SLIDER_WIDTHS = (*range(1, 8), *range(8, 513, 8))
 MLP, TRANSFORMER = ("mlp",), ("transformer",)
-BY_DEPTH = "muP + 1/depth"  # the parametrization whose branches are divided by the depth
+BY_DEPTH = "muP + 1/depth"  # the parametrization that divides branches by the depth
 
 
 @dataclass(frozen=True)
 class Fields:
-    """The settings of a run, whether legal together or not.
+    """The settings of a run, not checked for legality.
 
-    The defaults are the first lesson: pre-norm learns the digits, and without the skip or the norm it does not.
+    The defaults are the net of the first lesson, which learns the digits only with the residual and the norm.
     """
 
     net: Annotated[str, Knob("Net", choices=NETS, group="network", control="segments")] = "mlp"
     task: Annotated[str, Knob("Task", choices=TASKS, group="task")] = "digits"
-    depth: Annotated[
-        int,
-        Knob("Depth", 1, 128, group="network", control="slider"),
-    ] = 32
+    depth: Annotated[int, Knob("Depth", 1, 128, group="network", control="slider")] = 32
     width: Annotated[int, Knob("Width", 1, 512, 8, group="network", control="steps", stops=SLIDER_WIDTHS)] = 64
     heads: Annotated[int, Knob("Heads", 1, 16, nets=TRANSFORMER, control="slider")] = 4
-    expansion: Annotated[
-        int,
-        Knob("Expansion", 1, 8, control="slider"),
-    ] = 1
+    expansion: Annotated[int, Knob("Expansion", 1, 8, control="slider")] = 1
     layers_per_branch: Annotated[int, Knob("Layers per branch", 1, 2, nets=MLP, control="slider")] = 2
     activation: Annotated[str, Knob("Activation", choices=ACTIVATIONS, group="network")] = "relu"
     position: Annotated[str, Knob("Position", choices=POSITIONS, nets=TRANSFORMER)] = "sinusoidal"
     mask: Annotated[str, Knob("Mask", choices=MASKS, nets=TRANSFORMER)] = "causal"
-    residual: Annotated[
-        bool,
-        Knob("Residual", group="network"),
-    ] = True
-    placement: Annotated[
-        str,
-        Knob("Placement", choices=PLACEMENTS, group="network"),
-    ] = "pre-norm"
+    residual: Annotated[bool, Knob("Residual", group="network")] = True
+    placement: Annotated[str, Knob("Placement", choices=PLACEMENTS, group="network")] = "pre-norm"
     norm: Annotated[str, Knob("Norm", choices=NORMS, group="network")] = "layer norm"
-    eps: Annotated[
-        float,
-        Knob("Eps", 1e-12, 1.0, log=True),
-    ] = 1e-5
+    eps: Annotated[float, Knob("Eps", 1e-12, 1.0, log=True)] = 1e-5
     affine: Annotated[bool, Knob("Affine")] = True
-    qk_norm: Annotated[
-        bool,
-        Knob("QK-norm", nets=TRANSFORMER),
-    ] = False
-    skip_scale: Annotated[
-        float | str,
-        Knob("Skip weight", 0.0, 256.0, rules=SKIP_SCALES),
-    ] = 1.0
-    branch_scale: Annotated[
-        float | str,
-        Knob("Branch scale", 0.0, 256.0, rules=BRANCH_SCALES),
-    ] = 1.0
+    qk_norm: Annotated[bool, Knob("QK-norm", nets=TRANSFORMER)] = False
+    skip_scale: Annotated[float | str, Knob("Skip weight", 0.0, 256.0, rules=SKIP_SCALES)] = 1.0
+    branch_scale: Annotated[float | str, Knob("Branch scale", 0.0, 256.0, rules=BRANCH_SCALES)] = 1.0
     input_scale: Annotated[str, Knob("Input scale", choices=INPUT_SCALES)] = "one"
     branch_dropout: Annotated[float, Knob("Branch dropout", 0.0, 0.9, 0.05)] = 0.0
     stream_dropout: Annotated[float, Knob("Stream dropout", 0.0, 0.9, 0.05)] = 0.0
     stack: Annotated[str, Knob("Stack", choices=STACKS)] = "single"
-    skip_repeats: Annotated[
-        int,
-        Knob("Skip repeats", 1, 2, control="slider"),
-    ] = 1
-    init: Annotated[
-        str,
-        Knob("Initialisation", choices=INITS, group="network"),
-    ] = "fan-in"
+    skip_repeats: Annotated[int, Knob("Skip repeats", 1, 2, control="slider")] = 1
+    init: Annotated[str, Knob("Initialisation", choices=INITS, group="network")] = "fan-in"
     init_gain: Annotated[float, Knob("Init gain", 0.01, 10.0, log=True)] = 1.0
     parametrization: Annotated[str, Knob("Parametrisation", choices=PARAMETRIZATIONS)] = "standard"
     optimizer: Annotated[str, Knob("Optimiser", choices=OPTIMIZERS, group="training")] = "momentum"
@@ -106,30 +76,30 @@ class Fields:
 
     @property
     def sublayers(self) -> int:
-        """M: one per MLP block, two (attention, feed-forward) per transformer block."""
+        """M, the number of sublayers: one per MLP block, two (attention, feed-forward) per transformer block."""
         return self.depth * (2 if self.net == "transformer" else 1)
 
     @property
     def tokens(self) -> int:
-        """Tokens per sample of this task in this net."""
+        """T, the tokens per sample."""
         return TASKS[self.task].length(self.net)
 
 
 def knobs() -> Knobs:
-    """The accepted types and the knob of every field, in order."""
+    """The accepted types and the knob of every field by name, in order."""
     return knobs_of(Fields)
 
 
-def legal_value(name: str, value: object, kinds: tuple[type, ...], knob: Knob) -> object:
-    """The value in its field's own type; ValueError if it is not legal."""
-    if kinds == (bool,):
+def legal_value(name: str, value: object, types: tuple[type, ...], knob: Knob) -> object:
+    """The value in its field's type. Raises ValueError if it is not legal."""
+    if types == (bool,):
         if isinstance(value, bool):
             return value
         raise ValueError(f"{name} is {value!r}; legal is True or False")
-    if float in kinds and (is_integer(value) or isinstance(value, float)) and knob.is_legal(value):
+    if float in types and (is_integer(value) or isinstance(value, float)) and knob.is_legal(value):
         return float(value)  # type: ignore[arg-type]
-    if int in kinds and is_integer(value) and knob.is_legal(value):
+    if int in types and is_integer(value) and knob.is_legal(value):
         return value
-    if str in kinds and isinstance(value, str) and knob.is_legal(value):
+    if str in types and isinstance(value, str) and knob.is_legal(value):
         return value
     raise ValueError(f"{name} is {value!r}; legal is {knob.legal_values()}")

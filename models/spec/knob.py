@@ -1,4 +1,4 @@
-"""Knobs and entries: one description per field or choice, from which widgets, links, validation and help are made."""
+"""Knobs and entries: one declaration per field or choice, behind its widget, link, validation and help."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -14,19 +14,19 @@ VOCABULARY = Content("vocabulary.toml", tables)
 
 @dataclass(frozen=True)
 class Choice:
-    """A choice; `place`: its table and its key in `content/en/vocabulary.toml`."""
+    """A choice; `place` is its table and its key in `content/en/vocabulary.toml`."""
 
     place: tuple[str, str] = field(default=("", ""), kw_only=True)
 
     @property
     def description(self) -> str:
-        """What it is, as a sentence without its full stop."""
+        """What it is, in a sentence without its full stop."""
         table, key = self.place
         return VOCABULARY[table][key]
 
 
 def describe(**choices: dict[str, Any]) -> None:
-    """Gives choices their places in tables of the vocabulary; ContentError where it lacks one."""
+    """Sets the `place` of every choice; the keywords are tables of the vocabulary. Raises ContentError for a gap."""
     for table, entries in choices.items():
         for key, entry in entries.items():
             if key not in VOCABULARY[table]:
@@ -36,7 +36,7 @@ def describe(**choices: dict[str, Any]) -> None:
 
 @dataclass(frozen=True)
 class Entry(Choice):
-    """One choice in a vocabulary; `formula` is LaTeX, `source` a paper (arXiv number) or a definition."""
+    """A choice with its `formula` in LaTeX and its `source`, a paper with its arXiv number or a definition."""
 
     formula: str = ""
     source: str = ""
@@ -44,12 +44,12 @@ class Entry(Choice):
 
 @dataclass(frozen=True)
 class NormEntry(Entry):
-    """A norm: all that the app says of it; its module is in `models.nets.norms` under the same key.
+    """A norm, whose module is in `models.nets.norms` under the same key.
 
-    `symbol` is LaTeX, `short` its name in a diagram. `code` makes it from {width} and {eps}, where {switch} is the
-    argument that leaves out gain and bias. `over` is what its statistics are over: "token", "batch", or nothing.
-    `divisor`: the statistic whose root it divides a token by, "variance" (of what it has centred) or "mean square",
-    from which the signal's law follows; empty for any other formula, for which no law is known.
+    `symbol` is LaTeX and `short` the name in a diagram. `code` builds the norm from {width} and {eps}; {switch} is the
+    argument that removes gain and bias. `over` is the set that its statistics cover: "token", "batch", or "" for none.
+    `divisor` is the statistic whose root divides a token: "variance" of the centred token, or "mean square". The law of
+    the signal follows from it; it is "" for other formulas, whose law is unknown.
     """
 
     symbol: str = ""
@@ -62,11 +62,10 @@ class NormEntry(Entry):
 
 @dataclass(frozen=True, kw_only=True)
 class ActivationEntry(Entry):
-    """An activation: all that the app says of it.
+    """An activation, implemented in `models.nets.branches` and `models.insight.gaussian` under the same key.
 
-    Its mathematics is in `models.nets.branches` and `models.insight.gaussian`, under the same key. `code` is what a
-    script calls: a function of torch (F. or torch.), or "Name()" of a class in `models.nets.branches`; nothing for the
-    identity.
+    `code` is what a script calls: a torch function (F. or torch.), or "Name()" of a class in `models.nets.branches`;
+    empty for the identity.
     """
 
     code: str
@@ -74,7 +73,7 @@ class ActivationEntry(Entry):
 
 @dataclass(frozen=True)
 class Matrix:
-    """A matrix in a branch of a net with so many sublayers; `last` marks the branch's output matrix."""
+    """A branch matrix in a net of `sublayers` sublayers; `last` marks the branch's output matrix."""
 
     inputs: int
     outputs: int
@@ -84,12 +83,12 @@ class Matrix:
 
 @dataclass(frozen=True, kw_only=True)
 class InitEntry(Entry):
-    """An initialisation: all that the app says of it; `models.nets.initialisation` draws it under the same key.
+    """An initialisation, implemented in `models.nets.initialisation` under the same key.
 
-    `title` is a script's sentence for it, `draw` the script's code, which draws p (outputs, inputs) from the generator
-    `source`. `variance` returns the mean square of the weights. `on_outputs` is a factor on output matrices,
-    `past_scores` one on all matrices but those of queries and keys; both are code in which M counts the sublayers.
-    `fixed`: the variance is the same at every width.
+    `title` is its comment in a script and `draw` the code there, which draws p (outputs, inputs) from the generator
+    `source`. `variance` returns the mean square of a matrix. `on_outputs` is the factor on output matrices,
+    `past_scores` the one on all matrices but queries and keys; both are code in which M is the number of sublayers.
+    `fixed` marks a variance that does not depend on the width.
     """
 
     title: str
@@ -133,7 +132,7 @@ class Knob:
 
     @property
     def help(self) -> str:
-        """What its control says when one points at it."""
+        """The tooltip of the control."""
         form, name = self.place
         return HELP.get(form, {}).get(name, "")
 
@@ -142,10 +141,10 @@ class Knob:
         if self.choices is not None:
             return "one of " + ", ".join(map(str, self.choices))
         numbers = f"{self.low:g} to {self.high:g}"
-        return numbers + (", or one of " + ", ".join(self.rules) if self.rules else "")
+        return f"{numbers}, or one of {', '.join(self.rules)}" if self.rules else numbers
 
     def clamp(self, number: float) -> float:
-        """The nearest number in range."""
+        """The nearest number from `low` to `high`."""
         return min(max(number, self.low), self.high)
 
     def is_legal(self, value: object) -> bool:
@@ -158,12 +157,12 @@ class Knob:
 
 
 def is_integer(value: object) -> bool:
-    """Whether a value is an integer; a bool, which Python counts as one, is not."""
+    """Whether a value is an int and not a bool."""
     return isinstance(value, int) and not isinstance(value, bool)
 
 
 def check_integer(name: str, value: object, low: int, high: int) -> None:
-    """Raises ValueError unless a value is a whole number from `low` to `high`."""
+    """Raises ValueError unless a value is an integer from `low` to `high`."""
     if not (isinstance(value, int) and is_integer(value) and low <= value <= high):
         raise ValueError(f"{name} is {value!r}; legal is a whole number from {low} to {high}")
 
@@ -173,11 +172,13 @@ Knobs = Mapping[str, tuple[tuple[type, ...], Knob]]
 
 @cache
 def knobs_of(kind: type) -> Knobs:
-    """By name, the types and the knob of every field of a dataclass, in order."""
+    """The accepted types and the knob of every field of a dataclass by name, in order."""
     hints = get_type_hints(kind, include_extras=True)
-    by_name = {}
-    for name in (one.name for one in fields(kind)):
-        value, knob = get_args(hints[name])
-        knob = knob if knob.place[0] else replace(knob, place=(kind.__name__, name))
-        by_name[name] = (tuple(one for one in get_args(value) if isinstance(one, type)) or (value,), knob)
-    return by_name
+    result = {}
+    for field_ in fields(kind):
+        annotation, knob = get_args(hints[field_.name])
+        if not knob.place[0]:
+            knob = replace(knob, place=(kind.__name__, field_.name))
+        types = tuple(argument for argument in get_args(annotation) if isinstance(argument, type))
+        result[field_.name] = (types or (annotation,), knob)
+    return result

@@ -1,4 +1,4 @@
-"""What this server may spend on its visitors: limits that its operator sets in the environment."""
+"""Limits on what the server spends on its visitors, set by its operator in environment variables."""
 
 import os
 from collections.abc import Mapping
@@ -14,10 +14,10 @@ class Variable(NamedTuple):
     low: float
     high: float
     unit: str
-    what: str
+    meaning: str
 
 
-# docs/server.md has the same table; a test keeps them equal.
+# docs/server.md has the same table; a test keeps both equal.
 VARIABLES: dict[str, Variable] = {
     "PLAYGROUND_CORES": Variable(
         "cores", 1, 1, 256, "threads",
@@ -70,8 +70,8 @@ VARIABLES: dict[str, Variable] = {
 }  # fmt: skip
 
 
-CLASS_PASSWORD = "PLAYGROUND_CLASS_PASSWORD"  # of those who may open a class
-STEPS_IN_SILENCE = 5  # a step may take this many times its estimate
+CLASS_PASSWORD = "PLAYGROUND_CLASS_PASSWORD"  # variable with the password for opening a class
+MIN_SILENCE_STEPS = 5  # estimated step times that the trainer may stay silent
 
 
 @dataclass(frozen=True)
@@ -93,11 +93,13 @@ class Limits:
 
 
 def limits_from(environment: Mapping[str, str]) -> Limits:
-    """The limits that an environment sets. ValueError with the variable, its value and what is legal."""
-    limits = Limits(**{variable.field: _number(name, variable, environment) for name, variable in VARIABLES.items()})  # type: ignore[arg-type]
-    if limits.silence < STEPS_IN_SILENCE * limits.step_seconds:
+    """The limits of an environment. Raises ValueError with the variable, its value and the legal range."""
+    values = {variable.field: _number(name, variable, environment) for name, variable in VARIABLES.items()}
+    limits = Limits(**values)  # type: ignore[arg-type]
+    min_silence = MIN_SILENCE_STEPS * limits.step_seconds
+    if limits.silence < min_silence:
         raise ValueError(
-            f"PLAYGROUND_SILENCE is {limits.silence:g}; legal is {STEPS_IN_SILENCE * limits.step_seconds:g} or more "
+            f"PLAYGROUND_SILENCE is {limits.silence:g}; legal is {min_silence:g} or more "
             f"(s) where PLAYGROUND_STEP_SECONDS is {limits.step_seconds:g}: an honest step would be taken for a hung "
             "one"
         )
@@ -105,29 +107,29 @@ def limits_from(environment: Mapping[str, str]) -> Limits:
 
 
 def class_password() -> str:
-    """The password that opening a class asks for; empty where anybody may."""
+    """The password for opening a class; empty if anyone may."""
     return os.environ.get(CLASS_PASSWORD, "").strip()
 
 
 def environment_settings(environment: Mapping[str, str]) -> dict[str, str]:
-    """The variables that an environment sets, by name."""
+    """The variables of VARIABLES that an environment sets, by name."""
     return {name: environment[name].strip() for name in VARIABLES if environment.get(name, "").strip()}
 
 
 def _number(name: str, variable: Variable, environment: Mapping[str, str]) -> float:
     text = environment.get(name, "").strip()
-    kind = Limits.__annotations__[variable.field]
+    number_type = Limits.__annotations__[variable.field]
     try:
-        value = kind(text) if text else kind(variable.default)
-        legal = variable.low <= value <= variable.high
+        value: float = number_type(text or variable.default)
+        is_legal = variable.low <= value <= variable.high
     except ValueError:
-        legal = False
-    if not legal:
-        whole = "a whole number" if kind is int else "a number"
+        is_legal = False
+    if not is_legal:
+        noun = "a whole number" if number_type is int else "a number"
         raise ValueError(
-            f"{name} is {text}; legal is {whole} from {variable.low:g} to {variable.high:g} ({variable.unit})"
+            f"{name} is {text}; legal is {noun} from {variable.low:g} to {variable.high:g} ({variable.unit})"
         )
-    return float(value) if kind is float else int(value)
+    return value
 
 
 LIMITS = limits_from(os.environ)

@@ -1,4 +1,4 @@
-"""Exceptions for single blocks: (block, key, value), for example (3, "norm", "none"). Mix-LN is made of them."""
+"""Overrides of fields in single blocks, as (block, key, value), for example (3, "norm", "none")."""
 
 import math
 from collections.abc import Iterable
@@ -9,10 +9,7 @@ from models.spec.vocabulary import ACTIVATIONS, NORMS
 
 Override = tuple[int, str, str | bool]
 
-PARTS = {
-    "attn": "attention",
-    "ffn": "feed-forward net",
-}  # of a transformer block: each can be taken out alone
+PARTS = {"attn": "attention", "ffn": "feed-forward net"}  # sublayers of a transformer block, by kind
 
 OVERRIDE_KEYS = {
     "residual": (False, True),
@@ -25,12 +22,15 @@ _LEGAL = {(key, value) for key, values in OVERRIDE_KEYS.items() for value in val
 
 
 def max_overrides(depth: int) -> int:
-    """How many exceptions a net can have: one for each block and key."""
+    """The largest number of overrides in a net: one for each block and key."""
     return depth * len(OVERRIDE_KEYS)
 
 
 def legal_overrides(overrides: Iterable[Override], depth: int) -> tuple[Override, ...]:
-    """The overrides, sorted, one per block and key (the last wins). ValueError for an absent block, key or value."""
+    """The overrides in order, one per block and key; the last one wins.
+
+    Raises ValueError for a block, key or value that does not exist.
+    """
     chosen: dict[tuple[int, str], str | bool] = {}
     for override in overrides:
         if not isinstance(override, tuple | list) or len(override) != 3:
@@ -49,63 +49,71 @@ def legal_overrides(overrides: Iterable[Override], depth: int) -> tuple[Override
 
 
 def mix_ln_overrides(depth: int) -> tuple[Override, ...]:
-    """Mix-LN: the first quarter of the blocks is post-norm, the rest as configured (Li 2024, 2412.13795, a = 0.25)."""
+    """Mix-LN with alpha = 0.25: the first quarter of the blocks is post-norm (Li 2024, 2412.13795)."""
     return tuple((block, "placement", "post-norm") for block in range(1, math.ceil(depth / 4) + 1))
 
 
 def set_override(
     overrides: tuple[Override, ...], block: int, key: str, value: str | bool | None
 ) -> tuple[Override, ...]:
-    """The overrides with one exception set, or removed if the value is None."""
-    chosen = tuple(o for o in overrides if o[:2] != (block, key))
-    return chosen if value is None else tuple(sorted((*chosen, (block, key, value))))
+    """The overrides with one of them set, or removed if the value is None."""
+    others = tuple(override for override in overrides if override[:2] != (block, key))
+    return others if value is None else tuple(sorted((*others, (block, key, value))))
 
 
 def to_text(overrides: tuple[Override, ...]) -> str:
-    """The text for a link, `1-8.norm.none,9.identity.true`: neighbouring blocks with one exception are a range."""
-    return ",".join(
-        f"{first}.{key}.{word}" if first == last else f"{first}-{last}.{key}.{word}"
-        for first, last, key, value in _ranges(overrides)
-        for word in [str(value).lower() if isinstance(value, bool) else value]
-    )
+    """The overrides in a link, `1-8.norm.none,9.identity.true`: equal overrides of neighbouring blocks are a range."""
+    texts = []
+    for first, last, key, value in _ranges(overrides):
+        blocks = str(first) if first == last else f"{first}-{last}"
+        texts.append(f"{blocks}.{key}.{str(value).lower() if isinstance(value, bool) else value}")
+    return ",".join(texts)
 
 
 def describe_overrides(overrides: tuple[Override, ...]) -> str:
-    """The exceptions in words, "blocks 1 to 8: no norm, block 9: taken out"; empty if there are none."""
-    return ", ".join(
-        f"{f'block {first}' if first == last else f'blocks {first} to {last}'}: {_exception(key, value)}"
-        for first, last, key, value in _ranges(overrides)
-    )
+    """The overrides in words, "blocks 1 to 8: no norm, block 9: taken out"; empty if there are none."""
+    texts = []
+    for first, last, key, value in _ranges(overrides):
+        blocks = f"block {first}" if first == last else f"blocks {first} to {last}"
+        texts.append(f"{blocks}: {_describe_value(key, value)}")
+    return ", ".join(texts)
 
 
-def _exception(key: str, value: str | bool) -> str:
-    """One exception in words."""
+def _describe_value(key: str, value: str | bool) -> str:
     if key == "identity":
-        return f"without its {PARTS[value]}" if isinstance(value, str) else "taken out" if value else "left in"
+        if isinstance(value, str):
+            return f"without its {PARTS[value]}"
+        return "taken out" if value else "left in"
     if key == "residual":
         return "residual" if value else "no residual"
     return f"no {key}" if value == "none" else str(value)
 
 
 def _ranges(overrides: tuple[Override, ...]) -> list[tuple[int, int, str, str | bool]]:
-    """The exceptions as (first, last, key, value), with neighbouring blocks joined."""
+    """The overrides as (first block, last block, key, value), with neighbouring blocks joined."""
     ranges: list[tuple[int, int, str, str | bool]] = []
-    for block, key, value in sorted(overrides, key=lambda o: (o[1], str(o[2]), o[0])):
+    for block, key, value in sorted(overrides, key=_by_key_and_value):
+        first = block
         if ranges and ranges[-1][1:] == (block - 1, key, value):
-            ranges[-1] = (ranges[-1][0], block, key, value)
-        else:
-            ranges.append((block, block, key, value))
+            first, *_ = ranges.pop()
+        ranges.append((first, block, key, value))
     return ranges
 
 
+def _by_key_and_value(override: Override) -> tuple[str, str, int]:
+    block, key, value = override
+    return key, str(value), block
+
+
 def from_text(text: str, depth: int) -> tuple[Override, ...]:
-    """The inverse of `to_text`. ValueError for text that it would not write, before more is expanded than a net has."""
+    """The inverse of `to_text`. Raises ValueError for other text, before it expands to more than a net can have."""
     overrides: list[Override] = []
     for part in filter(None, text.split(",")):
         blocks, key, word = ([*part.split(".", 2), "", ""])[:3]
         first, _, last = blocks.partition("-")
         last = last or first
-        if not (first.isdecimal() and last.isdecimal() and max(len(first), len(last)) <= 4 and int(first) <= int(last)):
+        are_numbers = first.isdecimal() and last.isdecimal() and max(len(first), len(last)) <= 4
+        if not are_numbers or int(first) > int(last):
             raise ValueError(f"overrides names block {blocks[:12]!r}; legal is 1 to {depth}")
         value: str | bool = {"true": True, "false": False}.get(word, word)
         if int(last) > depth:
@@ -117,7 +125,7 @@ def from_text(text: str, depth: int) -> tuple[Override, ...]:
 
 
 def display_value(value: object, digits: int = 6) -> str:
-    """A field's value as pages write it; a number with at most so many significant digits."""
+    """A field's value as pages show it; floats have at most `digits` significant digits."""
     if isinstance(value, bool):
         return "on" if value else "off"
     if isinstance(value, tuple):

@@ -1,4 +1,4 @@
-"""Prepared comparisons: questions, and the configurations that answer them."""
+"""Prepared comparisons: a question and the configurations that answer it. Differences between configurations."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
@@ -13,26 +13,26 @@ OTHER_PLACEMENT = {"pre-norm": "post-norm", "post-norm": "pre-norm"}
 
 @dataclass(frozen=True)
 class Pairing:
-    """A question, and a function that makes the two to MAX_COLUMNS configurations that answer it."""
+    """A question, and a function that returns the two to MAX_COLUMNS configurations that answer it."""
 
     question: str
     make: Callable[[], tuple[RunConfig, ...]]
 
 
-def _transformer(arrangement: str, **fields_: Any) -> RunConfig:
-    return RunConfig.arranged(arrangement, net="transformer", task="book", depth=12, batch=16, **fields_)
+def _transformer(arrangement: str, **overrides: Any) -> RunConfig:
+    return RunConfig.arranged(arrangement, net="transformer", task="book", depth=12, batch=16, **overrides)
 
 
 def _deep(arrangement: str) -> RunConfig:
-    """As narrow and short as still shows the difference, so that both are trained in half a minute."""
+    """A net just wide enough, trained just long enough to show the difference: half a minute for both."""
     small: dict[str, Any] = {"width": 16, "batch": 8, "steps": 150}
     return RunConfig.arranged(arrangement, net="transformer", task="book", depth=48, lr=0.003, **small)
 
 
-def _deep_digits(arrangement: str, **fields_: Any) -> RunConfig:
-    """Without warm-up post-norm learns in none of seeds 0 to 3, with 100 steps of it in two, seed 0 among them."""
+def _deep_digits(arrangement: str, **overrides: Any) -> RunConfig:
+    """Without warm-up, post-norm learns under none of seeds 0 to 3; with 100 steps of it, under seed 0 and another."""
     size: dict[str, Any] = {"depth": 24, "width": 32, "heads": 2, "expansion": 1, "batch": 16, "lr": 0.001}
-    return RunConfig.arranged(arrangement, net="transformer", task="digits", **size, **fields_)
+    return RunConfig.arranged(arrangement, net="transformer", task="digits", **size, **overrides)
 
 
 DEEP_PLACEMENTS = "pre-norm and post-norm, 48 blocks"
@@ -77,7 +77,7 @@ PAIRINGS = {
     "He init with and without norm, 48 blocks": Pairing(
         "He init keeps a plain ReLU net level: why does a residual net explode with it?",
         lambda: (
-            # He's factor of 2 is meant for branches of one layer: with two, each block doubles the mean square.
+            # He's factor of 2 assumes branches of one layer; with two, each block doubles the mean square.
             RunConfig.arranged("plain", depth=48, init="he", layers_per_branch=1),
             RunConfig.arranged("residual only", depth=48, init="he", layers_per_branch=1),
             RunConfig.arranged("pre-norm", depth=48, init="he", layers_per_branch=1),
@@ -87,23 +87,23 @@ PAIRINGS = {
 
 
 def contrasting_pair(cfg: RunConfig) -> tuple[list[RunConfig], str]:
-    """A net beside the one to compare it with, and the name of that: a transformer's other placement, else the residual
-    on or off.
+    """A configuration with the one to compare it with, and the name of the latter.
+
+    That is a transformer's other placement, or the same net with the residual switched.
     """
     arrangement = arrangement_of(cfg)
     if cfg.stack != "single":
-        name, other = "pre-norm", RunConfig.arranged("pre-norm", net=cfg.net)
-    elif cfg.net == "transformer" and arrangement in OTHER_PLACEMENT:
-        name = OTHER_PLACEMENT[arrangement]
-        other = replace(cfg, placement=name)
-    else:
-        name, other = "no residual" if cfg.residual else "a residual", replace(cfg, residual=not cfg.residual)
-    return [cfg, other], name
+        return [cfg, RunConfig.arranged("pre-norm", net=cfg.net)], "pre-norm"
+    if cfg.net == "transformer" and arrangement in OTHER_PLACEMENT:
+        placement = OTHER_PLACEMENT[arrangement]
+        return [cfg, replace(cfg, placement=placement)], placement
+    return [cfg, replace(cfg, residual=not cfg.residual)], "no residual" if cfg.residual else "a residual"
 
 
 def differing_fields(columns: Sequence[RunConfig]) -> tuple[str, ...]:
-    """The fields in which configurations differ, in field order."""
-    return tuple(f.name for f in fields(RunConfig) if len({getattr(cfg, f.name) for cfg in columns}) > 1)
+    """Names of the fields in which configurations differ, in field order."""
+    names = (field.name for field in fields(RunConfig))
+    return tuple(name for name in names if len({getattr(cfg, name) for cfg in columns}) > 1)
 
 
 def changed_fields(before: RunConfig, after: RunConfig) -> dict[str, Any]:
@@ -112,8 +112,9 @@ def changed_fields(before: RunConfig, after: RunConfig) -> dict[str, Any]:
 
 
 def incomparable_charts(columns: Sequence[RunConfig]) -> dict[str, str]:
-    """The charts whose axis the configurations cannot share ("depth", "loss"), each with a sentence that says why."""
-    nets, tasks = sorted({cfg.net for cfg in columns}), sorted({cfg.task for cfg in columns})
+    """The charts whose axis the configurations cannot share ("depth", "loss"), each with the reason in a sentence."""
+    nets = {cfg.net for cfg in columns}
+    tasks = sorted({cfg.task for cfg in columns})
     reasons = {}
     if len(nets) > 1:
         reasons["depth"] = (

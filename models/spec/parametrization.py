@@ -1,57 +1,57 @@
-"""Parametrizations: how multipliers, rates and weights follow width and depth, counted from the net of a base size.
+"""Parametrizations: how multipliers, learning rates and weights scale with width and depth relative to a base net.
 
-muP is table 8 of Yang 2022 (2203.03466), with attention's 1/d of its definition 4.1. Its form with branches over depth
-is CompleteP, table 1 of Dey 2025 (2505.01618) with alpha = 1, and Bordelon 2024 (2405.15712) for SGD. At BASE_WIDTH
-(and BASE_DEPTH) every number is that of the standard parametrization.
+muP follows table 8 of Yang 2022 (2203.03466), with the 1/d attention of its definition 4.1. "muP + 1/depth" is
+CompleteP, table 1 of Dey 2025 (2505.01618) with alpha = 1, and Bordelon 2024 (2405.15712) for SGD. At BASE_WIDTH and
+BASE_DEPTH every number equals that of the standard parametrization.
 """
 
 from models.spec.fields import BY_DEPTH, Fields
 from models.spec.vocabulary import INITS
 
-BASE_WIDTH = 64  # features of the base net, which has the same heads and expansion
-BASE_DEPTH = 2  # blocks of the base net, as in the paper
+BASE_WIDTH = 64  # features of the base net, whose heads and expansion are the same
+BASE_DEPTH = 2  # blocks of the base net, as in Dey 2025
 ADAM = ("adam", "adamw")
 Factors = tuple[float, float, float]  # on learning rate, weight decay and Adam's epsilon
 
 
 def width_ratio(cfg: Fields) -> float:
-    """Width over that of the base net; 1 for the standard parametrization."""
+    """m_D = width / BASE_WIDTH; 1 for the standard parametrization."""
     return 1.0 if cfg.parametrization == "standard" else cfg.width / BASE_WIDTH
 
 
 def depth_ratio(cfg: Fields) -> float:
-    """Depth over that of the base net; 1 where branches do not follow the depth."""
+    """m_L = depth / BASE_DEPTH; 1 for a parametrization that does not scale with depth."""
     return cfg.depth / BASE_DEPTH if cfg.parametrization == BY_DEPTH else 1.0
 
 
 def branch_factor(cfg: Fields) -> float:
-    """The factor on every branch."""
+    """The multiplier 1/m_L of every branch."""
     return 1 / depth_ratio(cfg)
 
 
 def output_factor(cfg: Fields) -> float:
-    """The factor on what the head reads."""
+    """The multiplier 1/m_D of the head's input."""
     return 1 / width_ratio(cfg)
 
 
 def head_gain(cfg: Fields) -> float:
-    """The factor on the head's initial weights, N(0, 1/D), which makes their variance that of the base net."""
+    """The factor sqrt(m_D) on the head's initial weights N(0, 1/D): their variance is that of the base net."""
     return float(width_ratio(cfg) ** 0.5)
 
 
 def branch_gain(cfg: Fields) -> float:
-    """The factor on a branch's initial weights: the init gain, and what makes a fixed variance fall as 1/width."""
+    """The factor on a branch's initial weights: the init gain, times m_D^(-1/2) for a width-independent variance."""
     return cfg.init_gain * (float(width_ratio(cfg) ** -0.5) if INITS[cfg.init].fixed else 1.0)
 
 
 def score_scale(cfg: Fields) -> float | None:
-    """The factor on q k^T, sqrt(d_0)/d for heads of size d, d_0 in the base net; None for the usual 1/sqrt(d)."""
+    """The factor sqrt(d_0)/d on q k^T for heads of size d, d_0 in the base net; None for the usual 1/sqrt(d)."""
     ratio = width_ratio(cfg)
     return None if ratio == 1 else float((cfg.width // cfg.heads) ** -0.5 * ratio**-0.5)
 
 
 def has_uniform_rates(cfg: Fields) -> bool:
-    """Whether all parameters have one learning rate."""
+    """Whether all parameters share one learning rate."""
     return width_ratio(cfg) == depth_ratio(cfg) == 1
 
 
@@ -61,14 +61,16 @@ def parameter_scaling(cfg: Fields, name: str, numbers: int) -> Factors:
 
 
 def scaling_factors(name: str, numbers: int, width: float, depth: float, adam: bool) -> tuple[float, float, float]:
-    """The factors on learning rate, weight decay and Adam's epsilon of a parameter, at these multiples of the base.
+    """The factors on learning rate, weight decay and Adam's epsilon of a parameter with `numbers` elements.
 
-    Hidden matrices grow with the width on both sides, all else on one side, and some numbers not at all.
+    `width` and `depth` are multiples of the base net's. A hidden matrix grows with the width on both axes, other
+    parameters on one, and a fixed size does not grow.
     """
-    inside = name.startswith("stream.blocks.")
-    hidden = inside and ".function.w" in name and name.endswith(".weight")
-    fixed = numbers == 1 or name == "head.bias" or ".relative." in name or name.startswith("stream.weights.")
-    blocks = depth if inside else 1.0
-    for_adam, for_sgd = 1 / width if hidden else 1.0, blocks if hidden or fixed else blocks * width
-    rate = for_adam if adam else for_sgd
+    in_block = name.startswith("stream.blocks.")
+    is_hidden = in_block and ".function.w" in name and name.endswith(".weight")
+    is_fixed = numbers == 1 or name == "head.bias" or ".relative." in name or name.startswith("stream.weights.")
+    blocks = depth if in_block else 1.0
+    adam_rate = 1 / width if is_hidden else 1.0
+    sgd_rate = blocks if is_hidden or is_fixed else blocks * width
+    rate = adam_rate if adam else sgd_rate
     return rate, 1 / rate, 1 / width / blocks

@@ -1,4 +1,4 @@
-"""Where the norm goes: which slots of the one equation a placement fills.
+"""Placements: which slots of the one equation hold a norm.
 
 y = N_add( skip(x) + scale * N_out( F( c_in * N_in(x) ) ) ),   N_mid inside F
 """
@@ -10,7 +10,7 @@ from models.spec.knob import Choice, describe
 
 @dataclass(frozen=True)
 class Placement(Choice):
-    """The slots that hold a norm, and whether a final norm stands before the output head."""
+    """The slots that hold a norm; `final_norm` is the one before the output head."""
 
     formula: str
     source: str

@@ -1,4 +1,4 @@
-"""A configuration resolved sublayer by sublayer: the one value behind model, equation, diagram and code."""
+"""The plan of a net: a configuration resolved sublayer by sublayer, behind model, equation, diagram and code."""
 
 from dataclasses import dataclass
 from functools import lru_cache
@@ -14,11 +14,11 @@ SUBLAYER_KINDS = {"mlp": ("mlp",), "transformer": ("attn", "ffn")}
 
 @dataclass(frozen=True)
 class SublayerPlan:
-    """One sublayer with every slot named and every number resolved: y = N_add(skip x + scale N_out(F(c_in N_in x))).
+    """A sublayer y = N_add( skip x + scale N_out( F( c_in N_in(x) ) ) ) with all norms and numbers resolved.
 
-    `scale` is the initial branch weight; `gate` names its kind if it is learned, else it is "". `drop_branch` and
-    `drop_stream` are the shares of numbers that a training pass drops, from what is added and from y. `activation` is
-    "" for attention. An `identity` sublayer passes the stream on unchanged.
+    `scale` is the branch weight, and its initial value if it is learned; `gate` is then its kind, else "".
+    `drop_branch` and `drop_stream` are the dropout rates of the branch and of y. `activation` is "" for attention. An
+    `identity` sublayer is ablated: y = x.
     """
 
     site: str
@@ -40,13 +40,13 @@ class SublayerPlan:
 
     @property
     def norms(self) -> tuple[str, str, str, str]:
-        """The norms of its slots, in the order of the equation: in, mid, out, add."""
+        """The norms of the slots, from the inside of the equation out: in, mid, out, add."""
         return self.norm_in, self.norm_mid, self.norm_out, self.norm_add
 
 
 @dataclass(frozen=True)
 class StackPlan:
-    """All sublayers in forward order, and the norm before the output head, or "none"."""
+    """All sublayers in forward order, and the norm before the head or "none"."""
 
     sublayers: tuple[SublayerPlan, ...]
     final_norm: str
@@ -56,18 +56,18 @@ class StackPlan:
         return tuple(sublayer for sublayer in self.sublayers if sublayer.block == block)
 
     def active_sublayers(self, block: int) -> tuple[SublayerPlan, ...]:
-        """The sublayers of one block that were not taken out; all of them if all were."""
+        """The sublayers of one block that are not ablated; all of them if all are."""
         sublayers = self.block_sublayers(block)
         return tuple(sublayer for sublayer in sublayers if not sublayer.identity) or sublayers
 
     @property
     def branches(self) -> tuple[str, ...]:
-        """The names of the sublayers, which are also those of the sites after them."""
+        """The names of the branches, which are also those of the sites after them."""
         return tuple(sublayer.site for sublayer in self.sublayers)
 
     @property
     def sites(self) -> tuple[str, ...]:
-        """The points of the stream in forward order: x0, then after each sublayer."""
+        """The sites of the stream in forward order: x0, then the output of each sublayer."""
         return ("x0", *self.branches)
 
 
@@ -80,53 +80,61 @@ def plan(cfg: RunConfig) -> StackPlan:
 
 
 def sublayers_by_cost(cfg: RunConfig) -> list[tuple[SublayerPlan, int]]:
-    """Sublayers that stand for all of them where only cost counts, each with the number of those like it.
+    """Sublayers of different cost, each with its number of occurrences; their costs add up to that of the net.
 
-    Without exceptions, all blocks but the first cost the same, so no depth takes long to look through.
+    All blocks without overrides cost the same, except the first. So the time to list them does not grow with depth.
     """
-    single = {1} | {block for block, _, _ in cfg.overrides}
-    like = [block for block in range(1, cfg.depth + 1) if block not in single]
-    counts = dict.fromkeys(sorted(single), 1) | ({like[0]: len(like)} if like else {})
+    distinct = {1} | {block for block, _, _ in cfg.overrides}
+    equal = [block for block in range(1, cfg.depth + 1) if block not in distinct]
+    counts = dict.fromkeys(sorted(distinct), 1)
+    if equal:
+        counts[equal[0]] = len(equal)
     return [(_sublayer(cfg, block, kind), count) for block, count in counts.items() for kind in SUBLAYER_KINDS[cfg.net]]
 
 
 def norms_of(cfg: RunConfig) -> set[str]:
-    """The norms of a net: in its slots, at its end, and in a stack of several streams."""
-    arranged = plan(cfg)
-    slots = {norm for sublayer in arranged.sublayers if not sublayer.identity for norm in sublayer.norms}
-    return (slots | {arranged.final_norm, cfg.norm if cfg.stack != "single" else "none"}) - {"none"}
+    """The norms of a net: in its slots, before the head, and in a stack of several streams."""
+    stack_plan = plan(cfg)
+    norms = {norm for sublayer in stack_plan.sublayers if not sublayer.identity for norm in sublayer.norms}
+    norms.add(stack_plan.final_norm)
+    if cfg.stack != "single":
+        norms.add(cfg.norm)
+    return norms - {"none"}
 
 
 def activations_of(cfg: RunConfig) -> set[str]:
-    """The activations of a net's branches."""
     return {sublayer.activation for sublayer in plan(cfg).sublayers if not sublayer.identity} - {""}
 
 
 def has_dropout(cfg: RunConfig) -> bool:
-    """Whether a training pass drops numbers."""
     return cfg.branch_dropout > 0 or cfg.stream_dropout > 0
 
 
 def uses_batch_statistics(cfg: RunConfig) -> bool:
-    """Whether some norm of a net takes its statistics over the batch."""
+    """Whether any norm of a net takes its statistics over the batch."""
     return any(NORMS[norm].over == "batch" for norm in norms_of(cfg))
 
 
 def is_one_layer(cfg: RunConfig, kind: str) -> bool:
-    """Whether the branch of a sublayer of this kind is a single layer."""
+    """Whether a branch of this kind has a single layer."""
     return kind == "mlp" and cfg.layers_per_branch == 1
 
 
 def block_name(block: int) -> str:
-    """b01, b02, ...: the name of a block in sites, parameters and charts."""
+    """The name of a block in sites, parameters and charts: b01, b02, ..."""
     return f"b{block:02d}"
 
 
+def _branch_scale(cfg: RunConfig) -> float:
+    return branch_factor(cfg) * scale_value(cfg.branch_scale, cfg.sublayers)
+
+
 def _sublayer(cfg: RunConfig, block: int, kind: str) -> SublayerPlan:
-    overridden_here = {key: value for overridden, key, value in cfg.overrides if overridden == block}
-    norm = str(overridden_here.get("norm", cfg.norm))
-    slots = PLACEMENTS[str(overridden_here.get("placement", cfg.placement))]
-    gate = cfg.branch_scale if cfg.branch_scale in GATES else ""
+    overrides = {key: value for overridden, key, value in cfg.overrides if overridden == block}
+    norm = str(overrides.get("norm", cfg.norm))
+    slots = PLACEMENTS[str(overrides.get("placement", cfg.placement))]
+    has_residual = overrides.get("residual", cfg.residual)
+    gate = str(cfg.branch_scale) if cfg.branch_scale in GATES else ""
     return SublayerPlan(
         site=block_name(block) if kind == "mlp" else f"{block_name(block)}.{kind}",
         block=block,
@@ -135,15 +143,13 @@ def _sublayer(cfg: RunConfig, block: int, kind: str) -> SublayerPlan:
         norm_mid=norm if slots.norm_mid else "none",
         norm_out=norm if slots.norm_out else "none",
         norm_add=norm if slots.norm_add else "none",
-        skip=scale_value(cfg.skip_scale, cfg.sublayers) if overridden_here.get("residual", cfg.residual) else 0.0,
-        scale=initial_gate(str(gate), cfg.depth)
-        if gate
-        else branch_factor(cfg) * scale_value(cfg.branch_scale, cfg.sublayers),
-        gate=str(gate),
+        skip=scale_value(cfg.skip_scale, cfg.sublayers) if has_residual else 0.0,
+        scale=initial_gate(gate, cfg.depth) if gate else _branch_scale(cfg),
+        gate=gate,
         input_scale=block**-0.5 if cfg.input_scale == "1/sqrt(block)" else 1.0,
         repeats=cfg.skip_repeats,
-        identity=overridden_here.get("identity", False) in (True, kind),
-        activation="" if kind == "attn" else str(overridden_here.get("activation", cfg.activation)),
+        identity=overrides.get("identity", False) in (True, kind),
+        activation="" if kind == "attn" else str(overrides.get("activation", cfg.activation)),
         drop_branch=cfg.branch_dropout,
         drop_stream=cfg.stream_dropout,
     )

@@ -1,4 +1,4 @@
-"""Links: the fields of a run, and of every form, as text and back. Whatever a link holds, the result is legal."""
+"""Links: the fields of a run or a form as text and back. Any text gives legal values."""
 
 import math
 import re
@@ -13,8 +13,9 @@ from models.spec.rules import repairs
 from models.spec.vocabulary import NETS
 
 BOOLEANS = {"true": True, "on": True, "yes": True, "1": True, "false": False, "off": False, "no": False, "0": False}
-MAX_LINK_KEYS, MAX_VALUE_CHARS = 200, 20_000  # how much of a link is read: no honest one is longer
-# Keys of other parts of a page, which say nothing about a run: kept in the address, never read as settings.
+MAX_LINK_KEYS, MAX_VALUE_CHARS = 200, 20_000  # the rest of a longer link is ignored
+MAX_NUMBER_CHARS = 40
+# Keys of other parts of a page: they stay in the address and are not settings of a run.
 PAGE_KEYS = frozenset(
     {
         "block",
@@ -37,7 +38,7 @@ PAGE_KEYS = frozenset(
         "word",
     }
 )
-# Slugs of choices that have another name by now, and the prefix of choices in addresses from before 2026-11-22.
+# Former slugs of choices, and the prefix of choices in links from before 2026-11-22.
 RENAMED = {
     "a-sequence-that-is-said-again": "a-repeated-sequence",
     "a-sequence-that-is-said-in-order": "a-sequence-in-order",
@@ -50,7 +51,7 @@ RENAMED = {
     "inside-trained-nets": "positions-in-trained-nets",
     "one-by-one-or-at-once": "recurrence-or-attention",
     "a-memory": "memory-and-subspaces",
-    # Parts of the Normalisation lab that stand in others by now.
+    # Former parts of the Normalisation lab.
     "what-it-swallows": "what-layer-norm-promises",
     "an-outlier": "what-scale-costs",
     "tanh-and-sigmoid": "what-scale-costs",
@@ -62,33 +63,32 @@ PLAIN_CHARS = set("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ012345678
 
 
 def to_query(cfg: Fields) -> dict[str, str]:
-    """The fields that differ from the defaults, as text, in field order."""
+    """The fields that differ from the defaults as text, in field order."""
     return {name: _text(getattr(cfg, name)) for name in knobs() if getattr(cfg, name) != getattr(Fields, name)}
 
 
 def legal_fields(mapping: Mapping[str, str | Iterable[str]]) -> tuple[dict[str, Any], list[str]]:
-    """Fields that make a legal configuration, and notes on what was changed or ignored.
+    """The fields of a legal configuration from a link, and notes on what was changed or ignored.
 
-    The key `arrangement` sets several fields before the others apply. FOREIGN keys are ignored without a note.
+    The key `arrangement` sets its fields first. PAGE_KEYS are ignored without a note.
     """
-    read = list(mapping.items())[:MAX_LINK_KEYS]
-    texts = {key: (value if isinstance(value, str) else next(iter(value), ""))[:MAX_VALUE_CHARS] for key, value in read}
-    notes = (
-        [f"{len(mapping) - MAX_LINK_KEYS} settings after the first {MAX_LINK_KEYS}: ignored"]
-        if len(mapping) > MAX_LINK_KEYS
-        else []
-    )
-    values = _arrangement(texts, notes)
+    texts = {}
+    for key, value in list(mapping.items())[:MAX_LINK_KEYS]:
+        texts[key] = (value if isinstance(value, str) else next(iter(value), ""))[:MAX_VALUE_CHARS]
+    notes = []
+    if len(mapping) > MAX_LINK_KEYS:
+        notes.append(f"{len(mapping) - MAX_LINK_KEYS} settings after the first {MAX_LINK_KEYS}: ignored")
+    values = _arrangement_values(texts, notes)
     for key, text in texts.items():
         if key in {"overrides", "arrangement"} | PAGE_KEYS:
             continue
         if key not in knobs():
             notes.append(f"there is no setting {sanitize(key)}: ignored")
             continue
-        kinds, knob = knobs()[key]
-        value, note = _parsed(key, text, kinds, knob, values[key])
-        values[key] = value
-        notes += [note] if note else []
+        types, knob = knobs()[key]
+        values[key], note = _parse_field(key, text, types, knob, values[key])
+        if note:
+            notes.append(note)
     _repair(values, notes)
     arrangement = ARRANGEMENTS.get(texts.get("arrangement", ""))
     if arrangement is not None and arrangement.mixed:
@@ -96,104 +96,105 @@ def legal_fields(mapping: Mapping[str, str | Iterable[str]]) -> tuple[dict[str, 
     if "overrides" in texts:
         try:
             values["overrides"] = overrides_text.from_text(texts["overrides"], values["depth"])
-            _repair(values, notes)  # a norm in a single block can clash too
+            _repair(values, notes)  # an override can break a rule too
         except ValueError as error:
             notes.append(f"{sanitized_error(error)}: overrides ignored")
     return values, notes
 
 
-def parse_setting(text: str, kinds: tuple[type, ...], knob: Knob) -> Any:
-    """The value of a text in an address: a choice, several, a truth value, words, or the nearest legal number.
+def parse_setting(text: str, types: tuple[type, ...], knob: Knob) -> Any:
+    """The value of a setting's text: one choice or several, a bool, a free text, or the nearest legal number.
 
-    ValueError for anything else.
+    Raises ValueError for any other text.
     """
     if knob.multiple:
         return tuple(_choice(word, knob) for word in text.split(",") if word)
     if knob.choices is not None:
         return _choice(text, knob)
-    if kinds == (bool,):
+    if types == (bool,):
         if text.lower() not in BOOLEANS:
             raise ValueError(text)
         return BOOLEANS[text.lower()]
     if knob.rules and text in knob.rules:
         return text
-    if not {int, float}.intersection(kinds):
+    if not {int, float}.intersection(types):
         return "".join(letter for letter in text[:MAX_VALUE_CHARS] if letter.isprintable())[: int(knob.high)]
-    number = float(text[:40])
+    number = float(text[:MAX_NUMBER_CHARS])
     if not math.isfinite(number):
         raise ValueError(text)
-    return float(knob.clamp(number)) if float in kinds else int(knob.clamp(round(number)))
+    return float(knob.clamp(number)) if float in types else int(knob.clamp(round(number)))
 
 
-Suggestion = Callable[[str], str] | None  # given a text that is not legal, what may have been meant
+Suggestion = Callable[[str], str] | None  # illegal text -> a sentence with the nearest legal one
 
 
 def setting_from_link(
-    name: str, text: str, kinds: tuple[type, ...], knob: Knob, default: Any, *, near: Suggestion = None
+    name: str, text: str, types: tuple[type, ...], knob: Knob, default: Any, *, suggest: Suggestion = None
 ) -> tuple[Any, str]:
-    """The value of a form's setting that an address asks for, or the default; and what is wrong with it, in words."""
+    """The value of a form's setting in a link, or the default, and a sentence if it is not what the link says."""
     try:
-        value = parse_setting(text, kinds, knob)
+        value = parse_setting(text, types, knob)
     except ValueError:
-        return (
-            default,
-            f"There is no {name} with that name: {sanitize(text)}.{near(text) if near else ''}",
-        )
+        suggestion = suggest(text) if suggest else ""
+        return default, f"There is no {name} with that name: {sanitize(text)}.{suggestion}"
+    if not _was_clamped(text, value, knob):
+        return value, ""
     legal = f"legal is {knob.low:g} to {knob.high:g}"
-    return value, f"From the link: {name} {sanitize(text)} became {value:g}; {legal}." if _moved(
-        text, value, knob
-    ) else ""
+    return value, f"From the link: {name} {sanitize(text)} became {value:g}; {legal}."
 
 
 def link_text(value: Any, knob: Knob) -> str:
-    """The value of a form's setting as text in an address."""
+    """The value of a form's setting as text in a link."""
     if knob.multiple:
         return ",".join(map(slug, value))
-    return str(value) if knob.exact or (isinstance(value, str) and knob.choices is None) else slug(value)
+    is_text = isinstance(value, str) and knob.choices is None
+    return str(value) if knob.exact or is_text else slug(value)
 
 
 def slug(option: object) -> str:
-    """An option as written in an address: a number, or lower-case letters and digits with dashes between words."""
+    """An option in a link: a number, or lower-case letters and digits with dashes between words."""
     if isinstance(option, int | float) and not isinstance(option, bool):
         return f"{option:.10g}"
     return re.sub(r"[^a-z0-9.]+", "-", str(option).casefold()).strip("-") or str(option)
 
 
 def _choice(text: str, knob: Knob) -> Any:
-    """The choice that a text names, by itself or by its slug. ValueError for none."""
+    """The choice with that name or slug, current or former. Raises ValueError if there is none."""
     choices = knob.choices or {}
-    named = {str(choice) if knob.exact else slug(choice): choice for choice in choices}
-    assert len(named) == len(choices), "two options would be one in the address"
-    asked = text if knob.exact or not text else slug(text)
-    asked = asked if asked in named else RENAMED.get(asked, NUMBERED.sub("", asked))
-    if asked not in named:
+    by_name = {str(choice) if knob.exact else slug(choice): choice for choice in choices}
+    assert len(by_name) == len(choices), "two options would be one in the address"
+    name = text if knob.exact or not text else slug(text)
+    if name not in by_name:
+        name = RENAMED.get(name, NUMBERED.sub("", name))
+    if name not in by_name:
         raise ValueError(text)
-    return named[asked]
+    return by_name[name]
 
 
 JOINER = "\u2060"
 
 
 def sanitize(text: str, limit: int = 40, allowed: Set[str] = PLAIN_CHARS) -> str:
-    """Foreign text made harmless for a page: plain characters only, cut short, with dots only inside numbers."""
+    """Untrusted text for a page: only `allowed` characters, at most `limit` of them, and dots only inside numbers."""
     plain = re.sub(r"(?<!\d)\.|\.(?!\d)", " ", "".join(c for c in text[:MAX_VALUE_CHARS] if c in allowed))
     return (plain[:limit] + "...") if len(plain) > limit else (plain or "(unreadable)")
 
 
 def sanitized_error(error: Exception, limit: int = 200) -> str:
-    """The message of a configuration's error, with the foreign text in it made harmless; its punctuation stays."""
+    """The message of a configuration's error, sanitized like `sanitize` except for its punctuation."""
     return sanitize(str(error), limit, PLAIN_CHARS | set(";,()'"))
 
 
 def escape_markdown(text: str) -> str:
-    """Foreign text as Markdown that shows every character and becomes no link, picture, formula, icon or colour.
+    """Untrusted text as Markdown that shows every character and makes no link, image, formula, icon or colour.
 
-    Streamlit looks for addresses and icons after it has resolved escapes, so an invisible joiner breaks them up.
+    Streamlit finds addresses and icons after it has resolved escapes, so an invisible joiner breaks them up.
     """
-    return re.sub(r"(:|@|www)", f"\\1{JOINER}", re.sub(r"([\\\[\]<>$`*_~#|])", r"\\\1", text), flags=re.IGNORECASE)
+    escaped = re.sub(r"([\\\[\]<>$`*_~#|])", r"\\\1", text)
+    return re.sub(r"(:|@|www)", f"\\1{JOINER}", escaped, flags=re.IGNORECASE)
 
 
-def _arrangement(texts: Mapping[str, str], notes: list[str]) -> dict[str, Any]:
+def _arrangement_values(texts: Mapping[str, str], notes: list[str]) -> dict[str, Any]:
     values = {key: getattr(Fields, key) for key in knobs()}
     name = texts.get("arrangement")
     if name in ARRANGEMENTS:
@@ -207,28 +208,31 @@ def _arrangement(texts: Mapping[str, str], notes: list[str]) -> dict[str, Any]:
 def _text(value: object) -> str:
     if isinstance(value, tuple):
         return overrides_text.to_text(value)
-    return str(value).lower() if isinstance(value, bool) else repr(value) if isinstance(value, float) else str(value)
+    if isinstance(value, bool):
+        return str(value).lower()
+    return repr(value) if isinstance(value, float) else str(value)
 
 
-def _parsed(key: str, text: str, kinds: tuple[type, ...], knob: Knob, fallback: Any) -> tuple[Any, str]:
-    """The value of a text, or the fallback; and a note if it is not what the text says, else an empty one."""
+def _parse_field(key: str, text: str, types: tuple[type, ...], knob: Knob, fallback: Any) -> tuple[Any, str]:
+    """The value of a field's text, or the fallback, and a note if it is not what the text says."""
     try:
-        value = parse_setting(text, kinds, knob)
+        value = parse_setting(text, types, knob)
     except ValueError:
-        legal = knob.legal_values() if kinds != (bool,) else "true or false"
+        legal = knob.legal_values() if types != (bool,) else "true or false"
         return fallback, f"{key} {sanitize(text)} is not {legal}: {_text(fallback)} instead"
-    return value, f"{key} {sanitize(text)} became {value:g}" if _moved(text, value, knob) else ""
+    return value, f"{key} {sanitize(text)} became {value:g}" if _was_clamped(text, value, knob) else ""
 
 
-def _moved(text: str, value: object, knob: Knob) -> bool:
-    """Whether a number within bounds is not the one that its text says."""
-    number = knob.choices is None and isinstance(value, int | float) and not isinstance(value, bool)
-    return number and float(text[:40]) != value
+def _was_clamped(text: str, value: object, knob: Knob) -> bool:
+    """Whether a number differs from its text."""
+    is_number = knob.choices is None and isinstance(value, int | float) and not isinstance(value, bool)
+    return is_number and float(text[:MAX_NUMBER_CHARS]) != value
 
 
 def _repair(values: dict[str, Any], notes: list[str]) -> None:
-    """Resolves every clash by the repair of its rule, with a note for each."""
+    """Applies the repair of every broken rule and adds a note on each."""
     for sentence, change in repairs(values):
         values.update(change)
-        notes.append(sentence + "; " + ", ".join(f"{field} became {_text(value)}" for field, value in change.items()))
-    values["overrides"] = tuple(o for o in values["overrides"] if o[0] <= values["depth"])
+        changes = ", ".join(f"{field} became {_text(value)}" for field, value in change.items())
+        notes.append(f"{sentence}; {changes}")
+    values["overrides"] = tuple(override for override in values["overrides"] if override[0] <= values["depth"])

@@ -1,4 +1,4 @@
-"""Illegal field combinations, each with the sentence that says so and the nearest legal change."""
+"""Illegal combinations of fields, each with its sentence and the nearest legal change."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -25,23 +25,23 @@ class Rule:
     repair: Callable[[Any], dict[str, object]]
 
 
-TRANSFORMER_DEPTH = 48
+MAX_TRANSFORMER_DEPTH = 48  # blocks
 
 
-def _dividing_heads(cfg: Any) -> int:
+def _legal_heads(cfg: Any) -> int:
     return max(heads for heads in range(1, cfg.heads + 1) if cfg.width % heads == 0)
 
 
 RULES = (
     Rule(
-        lambda c: c.net == "transformer" and c.depth > TRANSFORMER_DEPTH,
-        lambda c: f"depth is {c.depth}; legal for a transformer is 1 to {TRANSFORMER_DEPTH}",
-        lambda c: {"depth": TRANSFORMER_DEPTH},
+        lambda c: c.net == "transformer" and c.depth > MAX_TRANSFORMER_DEPTH,
+        lambda c: f"depth is {c.depth}; legal for a transformer is 1 to {MAX_TRANSFORMER_DEPTH}",
+        lambda c: {"depth": MAX_TRANSFORMER_DEPTH},
     ),
     Rule(
         lambda c: c.net == "transformer" and c.width % c.heads != 0,
-        lambda c: f"width {c.width} does not divide into {c.heads} heads; legal nearby is heads {_dividing_heads(c)}",
-        lambda c: {"heads": _dividing_heads(c)},
+        lambda c: f"width {c.width} does not divide into {c.heads} heads; legal nearby is heads {_legal_heads(c)}",
+        lambda c: {"heads": _legal_heads(c)},
     ),
     Rule(
         lambda c: c.net == "transformer" and c.position == "rotary" and (c.width // c.heads) % 2 == 1,
@@ -57,7 +57,7 @@ RULES = (
             "overrides takes attention or a feed-forward net out, and an MLP's block has neither; legal is identity "
             "true"
         ),
-        lambda c: {"overrides": tuple(one for one in c.overrides if one[2] not in PARTS)},
+        lambda c: {"overrides": tuple(override for override in c.overrides if override[2] not in PARTS)},
     ),
     Rule(
         lambda c: (
@@ -90,7 +90,7 @@ RULES = (
 
 
 def repairs(values: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, object]]]:
-    """The sentence and the change for every clash among values; each change applies before the next rule is tried."""
+    """Yields the sentence and the repair of every broken rule; each repair applies before the next rule is checked."""
     fields = dict(values)
     for rule in RULES:
         probe = Fields(**fields)
@@ -101,5 +101,5 @@ def repairs(values: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, object]]
 
 
 def all_repairs(values: Mapping[str, Any]) -> dict[str, object]:
-    """All changes that resolve the clashes among values."""
+    """The repairs of all broken rules as one change of fields."""
     return {field: value for _, change in repairs(values) for field, value in change.items()}

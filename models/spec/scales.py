@@ -1,6 +1,6 @@
-"""Named rules for the weight of the skip, of the branch and of the branch's input; M is the number of sublayers.
+"""Named rules for the weights of the skip, the branch and the branch's input in a net of M sublayers.
 
-A rule is stored by name and resolved when the net is built, so that moving Depth never leaves a stale number.
+A configuration stores the rule's name. `plan` resolves it, so that a change of depth leaves no stale number.
 """
 
 import math
@@ -32,7 +32,7 @@ GATES = ("zero gate", "layer scale")
 
 
 def scale_value(rule: float | str, sublayers: int) -> float:
-    """The number behind a skip or branch weight in a net of M sublayers; gates have none."""
+    """The skip or branch weight that a rule gives in a net of M sublayers. Gates are learned and have no rule."""
     values = {
         "deepnorm": sublayers**0.25,
         "depth": float(sublayers),
@@ -43,12 +43,14 @@ def scale_value(rule: float | str, sublayers: int) -> float:
 
 
 def initial_gate(rule: str, depth: int) -> float:
-    """The initial value of a learned gate in a net of `depth` blocks."""
+    """The initial value of a learned gate in a net of `depth` blocks: ReZero's 0, or LayerScale's (2103.17239)."""
     if rule == "zero gate":
         return 0.0
-    return 0.1 if depth <= 18 else 1e-5 if depth <= 24 else 1e-6
+    if depth <= 18:
+        return 0.1
+    return 1e-5 if depth <= 24 else 1e-6
 
 
 def deepnorm_gain(sublayers: int) -> float:
-    """DeepNorm's factor on the value, output and feed-forward matrices: (4M)^(-1/4)."""
+    """DeepNorm's gain (4M)^(-1/4) on all branch matrices but queries and keys (Wang 2022, 2203.00555)."""
     return (4 * sublayers) ** -0.25

@@ -1,19 +1,19 @@
-"""The tasks: descriptions and shapes. Their data is in `models/tasks`, under the same keys."""
+"""Tasks: their shapes and sources. `models/tasks` has their data under the same keys."""
 
 from dataclasses import dataclass
 
 from models.spec.knob import Choice, describe
 
-MAX_TOKENS = 32
-SYMBOLS = 16
+MAX_TOKENS = 32  # per sample
+SYMBOLS = 16  # of the sequence tasks
 
 
 @dataclass(frozen=True)
 class Task(Choice):
-    """What a net is asked; `kind` (points, image, sequence or text) decides the picture that goes with it.
+    """A classification task. `kind` (points, image, sequence or text) selects the picture of its predictions.
 
-    `tokens` is the length of a sample; a transformer sees `row_tokens` instead if they are given. `features` is the
-    number of real inputs per token of an MLP; where tokens are symbols it is 0, and `vocabulary` counts them.
+    `tokens` is the length of a sample; if `row_tokens` is set, a transformer splits a sample into that many. An MLP
+    reads `features` real inputs per token. Where tokens are symbols, `features` is 0 and `vocabulary` counts them.
     """
 
     kind: str
@@ -25,11 +25,11 @@ class Task(Choice):
     source: str = "made on the spot"
 
     def length(self, net: str) -> int:
-        """Tokens per sample for this net."""
+        """Tokens per sample in a net of this kind."""
         return self.row_tokens if net == "transformer" and self.row_tokens else self.tokens
 
     def inputs(self, net: str) -> int:
-        """Real inputs per token for this net; 0 where tokens are symbols."""
+        """Real inputs per token in a net of this kind; 0 where tokens are symbols."""
         return self.features * self.tokens // self.length(net)
 
 
@@ -58,5 +58,5 @@ describe(tasks=TASKS)
 
 
 def predicts_every_token(task: str) -> bool:
-    """Whether a task asks an answer of each token, not one of a whole sample."""
+    """Whether a task has a target for each token, not one for a whole sample."""
     return TASKS[task].kind in ("sequence", "text")

@@ -1,7 +1,7 @@
-"""The vocabulary of the app, with formulas and sources. A key is the label on the control and the value in the URL.
+"""The choices of a configuration with formulas and sources. A key is a control's label and the value in the URL.
 
-The modules behind NORMS, ACTIVATIONS, INITS and OPTIMIZERS are dicts in `models/nets` and `models/training` with the
-same keys, as are the curves in `models/insight/gaussian.py`; tests keep the keys equal.
+`models/nets` and `models/training` implement NORMS, ACTIVATIONS, INITS and OPTIMIZERS under the same keys, and
+`models/insight/gaussian.py` has the curves of the activations; tests keep the keys equal.
 """
 
 from models.spec.knob import ActivationEntry, Entry, InitEntry, NormEntry, describe
@@ -12,7 +12,7 @@ NETS = {
     "transformer": Entry(source="Vaswani 2017, 1706.03762"),
 }
 
-# Set when a net is chosen, because the training settings of the other net would mislead.
+# Fields set when a net is chosen: the other net's training settings would mislead.
 NET_DEFAULTS: dict[str, dict[str, object]] = {
     "mlp": {"optimizer": "momentum", "lr": 0.01, "expansion": 1},
     "transformer": {"optimizer": "adam", "lr": 0.001, "expansion": 4},

@@ -43,7 +43,7 @@ def small(seed: int, steps: int = 40) -> RunConfig:
 
 def test_every_variable_is_documented_as_it_works_and_no_other() -> None:
     rows = [
-        f"| `{name}` | {variable.default:g} {variable.unit} | {variable.low:g} to {variable.high:g} | {variable.what} |"
+        f"| `{name}` | {variable.default:g} {variable.unit} | {variable.low:g} to {variable.high:g} | {variable.meaning} |"
         for name, variable in VARIABLES.items()
     ]
     assert [line for line in DOCUMENT.splitlines() if line.startswith("| `PLAYGROUND_")] == rows
