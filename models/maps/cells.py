@@ -13,7 +13,7 @@ from models.spec import RunConfig
 from models.spec.budget import (
     MAX_RUN_SECONDS,
     MAX_STEP_SECONDS,
-    PER_FURTHER_SEED,
+    PER_EXTRA_SEED,
     Machine,
     format_duration,
     memory_bytes,
@@ -103,7 +103,7 @@ class Unit:
 
     def seconds(self, machine: Machine) -> float:
         """The estimated seconds of the unit on one core."""
-        return self.step_seconds(machine) * self.steps * (1 + (len(self) - 1) * PER_FURTHER_SEED)
+        return self.step_seconds(machine) * self.steps * (1 + (len(self) - 1) * PER_EXTRA_SEED)
 
 
 def outcome(cell: Cell, cfg: RunConfig, trace: Trace, target: float) -> Outcome:
@@ -198,5 +198,5 @@ def _place(spec: MapSpec, cell: Cell) -> str:
 def _most(cfg: RunConfig) -> int:
     """How many such runs are trained as one."""
     alone = sum(reference_step_cost(cfg)) * cfg.steps  # on the reference machine, so that units are the same everywhere
-    by_time = max(MIN_RUNS_OF_UNIT, 1 + int((UNIT_SECONDS / alone - 1) / PER_FURTHER_SEED))
+    by_time = max(MIN_RUNS_OF_UNIT, 1 + int((UNIT_SECONDS / alone - 1) / PER_EXTRA_SEED))
     return max(1, min(MAX_RUNS_OF_UNIT, by_time, int(UNIT_BYTES / memory_bytes(cfg))))

@@ -95,7 +95,7 @@ def _other_parts(cfg: RunConfig, sublayer: SublayerPlan, number: str) -> dict[st
 
 
 def branch_code(cfg: RunConfig, sublayer: SublayerPlan, name: Name, function: Callable[[str], str]) -> str:
-    """The code of a branch, scale * N_out(F(c_in * N_in(x))); `function` returns the code of F for that of its input."""
+    """The code of a branch, scale * N_out(F(c_in * N_in(x))); `function` returns that of F, given that of its input."""
     inner = norm_call(sublayer.norm_in, name("norm_in"), "x")
     if cfg.input_scale != "one" and (sublayer.norm_in, sublayer.input_scale) != ("none", 1.0):
         inner = f"{name('l')}**-0.5 * {inner}"

@@ -51,7 +51,6 @@ def score_scale(cfg: Fields) -> float | None:
 
 
 def has_uniform_rates(cfg: Fields) -> bool:
-    """Whether all parameters share one learning rate."""
     return width_ratio(cfg) == depth_ratio(cfg) == 1
 
 

@@ -60,7 +60,6 @@ class Run(Loop):
         self._rates.step(k)
 
     def trace(self) -> Trace:
-        """Everything measured so far."""
         return self.traces()[0]
 
     def _measure(self, k: int) -> None:

@@ -21,7 +21,7 @@ from models.papers import numbers
 from models.papers.judging import HOLDS, MIN_SEEDS, NOT_HERE, PARTLY
 from models.papers.papers import PAPERS, TOPICS, on, paper
 from models.spec import RunConfig
-from models.spec.budget import PER_FURTHER_SEED, budget_refusal, step_seconds
+from models.spec.budget import PER_EXTRA_SEED, budget_refusal, step_seconds
 from models.trace import Trace
 from models.training import SeedRuns
 from tests.app_page import address, charts, press, sound, words
@@ -66,7 +66,7 @@ def test_every_net_is_legal_survives_its_link_and_a_card_ends_within_a_minute_on
             assert source.seeds >= MIN_SEEDS
             assert budget_refusal(source.cfg, source.seeds) is None
             assert RunConfig.from_query(source.cfg.to_query()) == (source.cfg, [])
-        seconds = [step_seconds(s.cfg) * (1 + (s.seeds - 1) * PER_FURTHER_SEED) * s.cfg.steps for s in trained]
+        seconds = [step_seconds(s.cfg) * (1 + (s.seeds - 1) * PER_EXTRA_SEED) * s.cfg.steps for s in trained]
         assert sum(seconds) < CARD_SECONDS
         assert len(one.opens) <= 4
 
