@@ -104,8 +104,8 @@ class InProcessTrainer(Trainer):
         from models.service import engine as engines
 
         torch.set_num_threads(1)  # with more, sums are taken in another order and rows differ in the last bits
-        if not hasattr(engines.opening, "cache_info"):
-            engines.opening = cache(engines.opening)
+        if not hasattr(engines.log_opening, "cache_info"):
+            engines.log_opening = cache(engines.log_opening)
         engine = engines.Engine(self._file, self.runs)
         engine.announce(os.getpid(), Machine())
         return engine

@@ -12,10 +12,11 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from addnorm.cosine import mean_cosines
 from addnorm.probe import STACKED
+from addnorm.probe import norms_in as norms
 from models.nets import build_model
 from models.spec import ARRANGEMENTS, OPTIMIZERS, RunConfig
 from models.training import Run
-from models.training.rows import group_norms, norms
+from models.training.rows import group_norms
 
 SMALL = {"depth": 3, "width": 16, "batch": 8, "steps": 24}
 TRANSFORMER = {"net": "transformer", "task": "copy", "optimizer": "adam", "lr": 1e-3}
