@@ -155,12 +155,12 @@ def test_a_longer_text_meets_no_row_or_angles_that_are_new():
 
 @pytest.mark.parametrize("count", [2, 8, 32, 100, 128])
 def test_a_longer_text_meets_a_bucket_that_is_known_or_new(count):
-    used = {hand.t5_bucket(ago, both_ways=True) for ago in range(count)}
-    new = hand.t5_bucket(count, both_ways=True)
+    used = {hand.t5_bucket(ago, bidirectional=True) for ago in range(count)}
+    new = hand.t5_bucket(count, bidirectional=True)
     said = positions.longer_text_sentence("relative bias", count, 8)
     assert f"falls into bucket {new}, which" in said
     assert ("never uses" in said) == (new not in used)
-    both = {hand.t5_bucket(ago, both_ways=True) for ago in range(1 - count, count)}
+    both = {hand.t5_bucket(ago, bidirectional=True) for ago in range(1 - count, count)}
     assert f"{count} positions use {len(both)} of a head's 32" in positions.bias_sentence("relative bias", count)
 
 

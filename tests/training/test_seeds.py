@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from addnorm.probe import STACKED
-from models.nets import build_model, stacked
+from models.nets import build_model, stack_nets
 from models.spec import ARRANGEMENTS, NORMS, OPTIMIZERS, POSITIONS, TASKS, RunConfig
 from models.trace import SCALARS
 from models.training import Run, SeedRuns
@@ -189,7 +189,7 @@ def test_a_seed_does_not_see_which_others_train_beside_it():
 def test_parameters_keep_their_names_and_gain_the_seed_axis():
     cfg = RunConfig.arranged("DLCL", **TRANSFORMER, qk_norm=True)
     nets = [build_model(replace(cfg, seed=seed)) for seed in SEEDS]
-    shared = dict(stacked(nets, cfg.tokens).named_parameters())
+    shared = dict(stack_nets(nets, cfg.tokens).named_parameters())
     for name, parameter in nets[0].named_parameters():
         assert shared[name].numel() == len(SEEDS) * parameter.numel(), name
         assert len(shared[name]) == len(SEEDS), name

@@ -48,7 +48,7 @@ class ShownHead(Settings):
     token: Annotated[int, Knob("Query token", choices={})] = 0
     scaled: Annotated[bool, Knob("Divide by √d_k")] = True
     causal: Annotated[bool, Knob("Causal mask")] = False
-    pads: Annotated[tuple[int, ...], Knob("Padding", choices={}, many=True, link="padding")] = ()
+    pads: Annotated[tuple[int, ...], Knob("Padding", choices={}, multiple=True, link="padding")] = ()
     closer: Annotated[str | None, Knob("Look closer", choices=dict.fromkeys(CLOSER_LOOKS), control="segments")] = None
 
 

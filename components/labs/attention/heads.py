@@ -36,7 +36,7 @@ class SeveralHeads(Settings):
     count: Annotated[
         int, Knob("Heads", choices=dict.fromkeys(HEAD_COUNTS), link="heads-that-write", control="segments")
     ] = 2
-    off: Annotated[tuple[int, ...], Knob("Switch off", choices={}, many=True, link="heads-off")] = ()
+    off: Annotated[tuple[int, ...], Knob("Switch off", choices={}, multiple=True, link="heads-off")] = ()
 
 
 def draw(head: Head, token: int, x: np.ndarray, matrices: Matrices) -> None:

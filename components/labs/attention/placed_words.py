@@ -69,7 +69,7 @@ def draw(kind: str, seed: int) -> None:
     draw_charts(KEY, *maps, height=110 + 40 * len(words))
     draw_finding(between_sentence(kind, words, seed))
     if word := repeated_word(words):
-        st.caption(TEXTS("the same word twice", word=literal(word)))
+        st.caption(TEXTS("the same word twice", word=escape_markdown(word)))
 
 
 def between_sentence(kind: str, words: Sequence[str], seed: int) -> str:
