@@ -69,14 +69,8 @@ def build_model(cfg: RunConfig) -> Net:
         nn.Linear(cfg.width, task.classes),
         output_factor=output_factor(cfg),
     )
-    initialise(
-        model,
-        init=cfg.init,
-        gain=branch_gain(cfg),
-        head_gain=head_gain(cfg),
-        seed=cfg.seed,
-        sublayers=cfg.sublayers,
-    )
+    gains = {"gain": branch_gain(cfg), "head_gain": head_gain(cfg)}
+    initialise(model, init=cfg.init, **gains, seed=cfg.seed, sublayers=cfg.sublayers)
     return model
 
 

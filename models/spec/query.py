@@ -16,28 +16,10 @@ BOOLEANS = {"true": True, "on": True, "yes": True, "1": True, "false": False, "o
 MAX_LINK_KEYS, MAX_VALUE_CHARS = 200, 20_000  # the rest of a longer link is ignored
 MAX_NUMBER_CHARS = 40
 # Keys of other parts of a page: they stay in the address and are not settings of a run.
-PAGE_KEYS = frozenset(
-    {
-        "block",
-        "change",
-        "class",
-        "digest",
-        "error",
-        "hide",
-        "instrument",
-        "key",
-        "lang",
-        "lesson",
-        "map",
-        "panel",
-        "recording",
-        "plan",
-        "scene",
-        "spec",
-        "view",
-        "word",
-    }
-)
+PAGE_KEYS = frozenset({
+    "block", "change", "class", "digest", "error", "hide", "instrument", "key", "lang", "lesson", "map", "panel",
+    "recording", "plan", "scene", "spec", "view", "word",
+})  # fmt: skip
 # Former slugs of choices, and the prefix of choices in links from before 2026-11-22.
 RENAMED = {
     "a-sequence-that-is-said-again": "a-repeated-sequence",
