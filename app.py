@@ -40,7 +40,7 @@ async def lifespan(_app: Any) -> AsyncIterator[None]:
     """
     log.begin()
     files = raise_file_limit()
-    limits = " ".join(f"{name}={value}" for name, value in set_by_hand(os.environ).items())
+    limits = " ".join(f"{name}={value}" for name, value in environment_settings(os.environ).items())
     log.event(
         "server_started",
         streamlit=st.__version__,

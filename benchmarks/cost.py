@@ -70,7 +70,7 @@ def budget(configs: Sequence[RunConfig] = CONFIGS, rounds: int = 6) -> list[Figu
 
     The estimate is for this machine as it is meanwhile: the two nets that calibrate it take turns with the others.
     """
-    calibrated(Machine())
+    set_machine(Machine())
     known = {DEEP_NET: "parts", WIDE_NET: "numbers"} | {cfg: name_of(cfg) for cfg in configs}
     runs = {cfg: Run(cfg, frames=False) for cfg in known}
     for run in runs.values():
@@ -80,7 +80,7 @@ def budget(configs: Sequence[RunConfig] = CONFIGS, rounds: int = 6) -> list[Figu
     seconds = taking_turns({known[cfg]: partial(run.advance, steps[cfg]) for cfg, run in runs.items()}, rounds)
     taken = {cfg: median(seconds[known[cfg]]) / steps[cfg] for cfg in known}
     machine = fit_machine(taken[DEEP_NET], taken[WIDE_NET])
-    calibrated(machine)
+    set_machine(machine)
     pairs = {cfg: (step_seconds(cfg), taken[cfg]) for cfg in configs}
     set_machine(Machine())
     speed = median(measured / estimated for estimated, measured in pairs.values())

@@ -60,7 +60,7 @@ def draw_block_controls(cfg: RunConfig) -> int:
     line = st.container(horizontal=True, vertical_alignment="bottom")
     form.draw(ChosenBlock, "anatomy", usual, legal=legal, bound=True, places=[line])
     with line:
-        sublayer = plan(cfg).left_of_block(block)[0]
+        sublayer = plan(cfg).active_sublayers(block)[0]
         overrides = {key: value for number, key, value in cfg.overrides if number == block}
         is_out = overrides.get("identity") is True
         residual = bool(overrides.get("residual", cfg.residual))
@@ -108,9 +108,10 @@ def draw_history(cfg: RunConfig) -> None:
         st.markdown("No paper names this arrangement.")
         return
     arrangement = ARRANGEMENTS[name]
-    exception = "" if exact_name else f", except {in_words(cfg.overrides)}"
+    exception = "" if exact_name else f", except {describe_overrides(cfg.overrides)}"
     st.markdown(
-        f"**{name}**{exception}. {arrangement.reading}\n\nPaper: {arrangement.source}. Used by: {arrangement.used_by}"
+        f"**{name}**{exception}. {arrangement.description}\n\n"
+        f"Paper: {arrangement.source}. Used by: {arrangement.used_by}"
     )
 
 

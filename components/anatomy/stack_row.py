@@ -26,7 +26,7 @@ def stack_row(cfg: RunConfig, *, key: str, chosen_key: str) -> None:
 
 def _block(cfg: RunConfig, block: int) -> dict[str, object]:
     """A block as `stack_row.js` reads it: number, name, CSS classes and description."""
-    sublayers = plan(cfg).left_of_block(block)
+    sublayers = plan(cfg).active_sublayers(block)
     sublayer = sublayers[0]
     norms = (sublayer.norm_in, sublayer.norm_mid, sublayer.norm_out, sublayer.norm_add)
     has_norm = any(norm != "none" for norm in norms)
@@ -34,7 +34,7 @@ def _block(cfg: RunConfig, block: int) -> dict[str, object]:
         classes, description = "identity", "taken out"
     else:
         classes = " ".join(["no-skip"] * (not sublayer.skip) + ["no-norm"] * (not has_norm))
-        remaining = f", {PARTS[sublayer.kind]} only" if len(sublayers) < len(plan(cfg).of_block(block)) else ""
+        remaining = f", {PARTS[sublayer.kind]} only" if len(sublayers) < len(plan(cfg).block_sublayers(block)) else ""
         residual = "residual" if sublayer.skip else "no residual"
         description = f"{residual}, {'norm' if has_norm else 'no norm'}{remaining}"
     return {"number": block, "name": str(block), "kind": classes, "says": f"Block {block}: {description}"}

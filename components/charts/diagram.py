@@ -172,13 +172,13 @@ def block_diagram(cfg: RunConfig, block: int | None = None) -> str:
     drawing.x += 14
     if cfg.stack == "dlcl":
         drawing.box(_weighted_sum(cfg), FULL.skip_y, "scale")
-    for sublayer in net.of_block(block):
+    for sublayer in net.block_sublayers(block):
         _draw_sublayer(drawing, cfg, sublayer)
     if block < cfg.depth:
         drawing.box(f"block {block + 1}", FULL.skip_y, "head")
     else:
         _draw_end(drawing, cfg, net.final_norm)
-    caption, title = _caption(cfg, block), escape(_title(cfg, net.left_of_block(block)[-1]))
+    caption, title = _caption(cfg, block), escape(_title(cfg, net.active_sublayers(block)[-1]))
     drawing.text(caption, 6, HEIGHT - 10, "caption")
     width = max(drawing.x, CAPTION_LETTER_WIDTH * len(caption)) + 12
     style = f'style="min-width:{MIN_SCALE * width:.0f}px"'
@@ -190,7 +190,7 @@ def block_diagram(cfg: RunConfig, block: int | None = None) -> str:
 def block_shape(cfg: RunConfig, block: int) -> Hashable:
     """Everything that decides how a block is drawn: blocks of a net with equal shapes have the same diagram."""
     overrides = tuple((key, value) for overridden, key, value in cfg.overrides if overridden == block)
-    return overrides, tuple(replace(sublayer, site="", block=0) for sublayer in plan(cfg).of_block(block))
+    return overrides, tuple(replace(sublayer, site="", block=0) for sublayer in plan(cfg).block_sublayers(block))
 
 
 def small_diagram(cfg: RunConfig, block: int, size: Size = SMALL) -> str:
@@ -205,7 +205,7 @@ def small_diagram(cfg: RunConfig, block: int, size: Size = SMALL) -> str:
     slots = PLACEMENTS[str(overrides.get("placement", cfg.placement))]
     rows: list[str] = []
     width = 0.0
-    for row, sublayer in enumerate(net.of_block(block)):
+    for row, sublayer in enumerate(net.block_sublayers(block)):
         drawing = Drawing(x=2, size=size)
         fork, join = _draw_sublayer(drawing, cfg, sublayer, slots)
         end = drawing.x + size.step + size.number_room
@@ -217,7 +217,7 @@ def small_diagram(cfg: RunConfig, block: int, size: Size = SMALL) -> str:
             _draw_numbers(drawing, fork, join, end, has_skip=bool(sublayer.skip))
         width = max(width, end + (size.add_radius if size.number_room else 2))
         rows.append(f'<g transform="translate(0 {row * ROW_HEIGHT})">{"".join(drawing.parts)}</g>')
-    title = escape(_title(cfg, net.left_of_block(block)[-1]))
+    title = escape(_title(cfg, net.active_sublayers(block)[-1]))
     height = ROW_HEIGHT * len(rows)
     measures = f'viewBox="0 0 {width:.0f} {height}" style="--wide:{width:.0f};--high:{height}"'
     kind = "block-diagram" if len(rows) > 1 else "block-diagram single"

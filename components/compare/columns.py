@@ -110,7 +110,7 @@ def draw_controls() -> str:
     else:
         cfg, problem = panel.draw()
     if cfg is not None and cfg != columns[index]:
-        change = changed(columns[index], cfg)
+        change = changed_fields(columns[index], cfg)
         problem = _change_columns([change if target in (ALL, letter) else {} for letter in letters])
     COLUMN_DRAWN.put((target, COLUMNS.get()[index]))
     return problem or refusal
@@ -119,10 +119,10 @@ def draw_controls() -> str:
 def _differing_values(columns: Sequence[RunConfig]) -> dict[str, str]:
     """By field in which the columns differ: its values in words, each with the letters of its columns."""
     texts = {}
-    for name in differing(columns):
+    for name in differing_fields(columns):
         letters_by_value: dict[str, list[str]] = {}
         for letter, cfg in zip(LETTERS, columns, strict=False):
-            letters_by_value.setdefault(value_in_words(getattr(cfg, name)), []).append(letter)
+            letters_by_value.setdefault(display_value(getattr(cfg, name)), []).append(letter)
         texts[name] = ", ".join(f"{value} ({', '.join(letters)})" for value, letters in letters_by_value.items())
     return texts
 
@@ -194,7 +194,7 @@ def draw_differences() -> None:
         if shown:
             lines = ["| differs | " + " | ".join(letters) + " |", "|---|" + "---|" * len(letters)]
             for name in shown:
-                values = " | ".join(f"**{value_in_words(getattr(cfg, name))}**" for cfg in columns)
+                values = " | ".join(f"**{display_value(getattr(cfg, name))}**" for cfg in columns)
                 lines.append(f"| {knobs()[name][1].label} | {values} |")
             st.markdown("\n".join(lines))
         equal = [name for name in MAIN_FIELDS if name not in names and not hidden_parts.is_hidden(name)]
@@ -203,7 +203,7 @@ def draw_differences() -> None:
 
 
 def _query_of_columns() -> dict[str, str]:
-    return {key: value for key, value in st.query_params.to_dict().items() if key not in FOREIGN}
+    return {key: value for key, value in st.query_params.to_dict().items() if key not in PAGE_KEYS}
 
 
 def _change_columns(changes: Iterable[Mapping[str, object]]) -> str:

@@ -37,13 +37,13 @@ def draw(*, against: bool = False) -> None:
     """
     seeds = int(session.widget_value(SEEDS))
     columns = dict(zip(LETTERS, COLUMNS.get(), strict=False))
-    refusals = {letter: over_budget(cfg, seeds) for letter, cfg in columns.items()}
+    refusals = {letter: budget_refusal(cfg, seeds) for letter, cfg in columns.items()}
     for letter, refusal in refusals.items():
         if refusal:
             st.error(f"Column {letter}: {refusal}")
     if any(refusals.values()):
         return
-    clash = clashes(COLUMNS.get())
+    clash = incomparable_charts(COLUMNS.get())
     for sentence in clash.values():
         st.info(sentence)
     logs = {letter: trainer().log(cfg, seeds) for letter, cfg in columns.items()}

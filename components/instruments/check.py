@@ -49,7 +49,7 @@ def draw(panel: InstrumentPanel) -> None:
     )
     if not is_finite:
         return  # the sentence says so, and charts and tables of NaN would add nothing
-    if normed_over_batch(measured.cfg):
+    if uses_batch_statistics(measured.cfg):
         st.caption(WORDS("batch norm"))
     table = {
         "gradient of": value.target,

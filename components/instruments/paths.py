@@ -88,7 +88,7 @@ def _draw_samples(measured: Measured[GradientShares] | Measured[PathLengths]) ->
     samples, batch = measured.value.samples, measured.cfg.batch
     if samples == batch:
         return
-    caution = WORDS("batch norm") if normed_over_batch(measured.cfg) else ""
+    caution = WORDS("batch norm") if uses_batch_statistics(measured.cfg) else ""
     st.caption(f"{WORDS('fewer samples', samples=samples, batch=batch)} {caution}".strip())
 
 

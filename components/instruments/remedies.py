@@ -47,7 +47,7 @@ def remedy_search(view: View) -> RemedySearch:
     owner = Requester(visitor_id(), str(INSTRUMENT.get() or "remedies"), "remedies", address=address())
     reply = answer(answers.TRIAL, cfg, owner=owner, **args)
     if reply.value is None:
-        sentence = WORDS("trying", share=reply.share) if reply.is_waiting else literal(reply.refusal)
+        sentence = WORDS("trying", share=reply.share) if reply.is_waiting else escape_markdown(reply.refusal)
         return RemedySearch([], sentence, waiting=reply.is_waiting)
     trials = reply.value.results
     helpful = rank_helpful(remedies, trials, diverged=trace.divergence is not None)  # indices

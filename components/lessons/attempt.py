@@ -50,7 +50,7 @@ def draw(lesson: Lesson) -> None:
         warnings = out_of_bounds(challenge, cfg)
         for warning in warnings:
             st.warning(warning)
-        if refusal := over_budget(cfg):
+        if refusal := budget_refusal(cfg):
             st.error(refusal)
         elif not warnings:
             waiting.poll_while(name, lambda: _draw_run(lesson, cfg))

@@ -63,7 +63,7 @@ def draw_player(lesson: Lesson, start: str = "") -> bool:
 
 def is_at_end(step: int, logs: list[RequestedLog]) -> bool:
     """Whether a playhead has reached the end of all logs."""
-    return all(log.done for log in logs) and step >= max(log.rest for log in logs)
+    return all(log.done for log in logs) and step >= max(log.last_step for log in logs)
 
 
 def is_waiting_for_rows(step: int, logs: list[RequestedLog]) -> bool:

@@ -106,7 +106,7 @@ def _adopt() -> None:
 
 def _quoted(problem: ValueError) -> str:
     """The fault of a map as a sentence, escaped for Markdown because it may quote the map."""
-    return literal(as_sentence(str(problem)[:300]))
+    return escape_markdown(as_sentence(str(problem)[:300]))
 
 
 def put(spec: MapSpec) -> None:

@@ -99,7 +99,7 @@ def messages(
         frames = [frame_json(head.cfg, frame) for frame in log.frames(seed) if since - 1 <= frame.step < end]
         if frames:
             yield _json(number, turn, "frames", {"seed": seed, "frames": frames})
-    if sentences := {kind: changes for kind, changes in log.said(since, end).items() if changes}:
+    if sentences := {kind: changes for kind, changes in log.sentences(since, end).items() if changes}:
         yield _json(number, turn, "sentences", {"sentences": sentences})
     rows_per_message = max(1, MESSAGE_BYTES // (4 * head.seeds * head.columns.width))
     for row in range(since, end, rows_per_message):

@@ -38,7 +38,7 @@ def stack_blocks(cfg: RunConfig) -> list[dict[str, Any]]:
     net = plan(cfg)
     blocks: list[dict[str, Any]] = []
     for block in range(1, cfg.depth + 1):
-        sublayers = net.of_block(block)
+        sublayers = net.block_sublayers(block)
         last_site = net.sites.index(sublayers[-1].site)
         norms = sorted({slot for sublayer in sublayers for slot in _slots_with_norm(sublayer)})
         skip = min(1.0 if sublayer.identity else sublayer.skip for sublayer in sublayers)

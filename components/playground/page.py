@@ -117,7 +117,7 @@ def _toggle_residual(_run: int, block: int) -> None:
     overrides = {key: value for number, key, value in cfg.overrides if number == block}
     residual = not overrides.get("residual", cfg.residual)
     value = None if residual == cfg.residual else residual
-    link.put({"overrides": with_override(cfg.overrides, block, "residual", value)})
+    link.put({"overrides": set_override(cfg.overrides, block, "residual", value)})
     SWITCHED.put(True)
 
 

@@ -60,7 +60,7 @@ def finished_runs() -> list[FinishedRun]:
     step = playhead(NAME, configurations).step
     logs = [trainer().log(cfg) for cfg in configurations]
     is_done = all(log.done for log in logs)
-    is_watched = is_done and step > 0 and (START_WATCHED.get() or step >= max(log.rest for log in logs))
+    is_watched = is_done and step > 0 and (START_WATCHED.get() or step >= max(log.last_step for log in logs))
     START_WATCHED.put(is_watched)
     if not is_watched or is_hidden("verdict"):
         return []

@@ -24,7 +24,7 @@ def measure_machine() -> Machine:
 
 def fit_machine(deep_seconds: float, wide_seconds: float) -> Machine:
     """The machine on which a step of each net takes these seconds."""
-    costs = np.array([step_parts(cfg) for cfg in (DEEP_NET, WIDE_NET)])
+    costs = np.array([reference_step_cost(cfg) for cfg in (DEEP_NET, WIDE_NET)])
     fixed, growing = np.linalg.solve(costs, [deep_seconds, wide_seconds]).clip(FASTEST, SLOWEST)
     return Machine(round(float(fixed), 2), round(float(growing), 2))
 

@@ -271,7 +271,7 @@ class Trainer:
             return
         self._ready_at = time.monotonic()
         slowdowns, versions, devices = message["machine"], message["versions"], tuple(message["devices"])
-        calibrated(Machine(**slowdowns))
+        set_machine(Machine(**slowdowns))
         facts = {f"slower_{part}": factor for part, factor in slowdowns.items()} | versions
         event("trainer_ready", pid=message["pid"], devices=",".join(devices), **facts)
         with self._results.lock:

@@ -66,7 +66,7 @@ class Slot:
     @property
     def bytes(self) -> float:
         """Estimated memory of the run once it is built."""
-        return held_bytes(self.cfg) * self.seeds
+        return resident_bytes(self.cfg) * self.seeds
 
     @property
     def _open_requests(self) -> list[RowRequest]:
@@ -350,7 +350,7 @@ class Engine:
         """Sends a run's length, the time of its new rows, and rows that no file has."""
         report: Message = {"key": key, "length": length, "seconds": seconds}
         if log.in_memory:
-            report |= {"head": packed(log.head), "unwritten": log.unwritten()}
+            report |= {"head": packed(log.head), "unwritten": log.take_unwritten()}
         self.emit({"kind": "progress"} | report)
 
     def _refuse(self, key: str, error: Exception) -> None:
@@ -393,6 +393,6 @@ def error_sentence(error: Exception) -> str:
 
 
 def _require_budget(cfg: RunConfig, seeds: int = 1) -> None:
-    refusal = over_budget(cfg, seeds)
+    refusal = budget_refusal(cfg, seeds)
     if refusal:
         raise ValueError(refusal)

@@ -22,7 +22,7 @@ def main() -> None:
     torch.set_num_threads(1)
     shutil.rmtree(FOLDER, ignore_errors=True)
     for cfg in RECORDED_CONFIGS:
-        head, rows, events = opening(cfg, 1)
+        head, rows, events = log_opening(cfg, 1)
         log = RunLog(log_folder(cfg))
         log.begin(head)
         log.append(rows, events)

@@ -47,7 +47,7 @@ def main() -> None:
     _bound_memory(LIMITS.address_space)
     engine = Engine(lambda message: wire.send(out, message), Path(os.environ[FOLDER_VARIABLE]))
     machine = measure_machine()
-    calibrated(machine)
+    set_machine(machine)
     engine.announce(os.getpid(), machine)  # from here on a silent worker counts as hung
     serve(engine, inbox)
 

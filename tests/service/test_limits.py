@@ -239,7 +239,7 @@ def test_runs_that_do_not_fit_into_memory_together_wait_and_one_is_always_traine
     readers: Readers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     runs = [small(seed) for seed in range(3)]
-    monkeypatch.setattr(engine, "MAX_RUN_BYTES", 0.5 * held_bytes(runs[0]))
+    monkeypatch.setattr(engine, "MAX_RUN_BYTES", 0.5 * resident_bytes(runs[0]))
     for cfg in runs:
         readers.want(cfg)
     for _ in range(3):

@@ -48,7 +48,7 @@ class TranslationPair(Settings):
 def draw() -> None:
     st.markdown(TEXTS("encoder and decoder"))
     pair = form.draw(TranslationPair, KEY, only=["task", "depth", "steps", "seed"])
-    st.caption(as_sentence(TASKS[pair.task].reading))
+    st.caption(as_sentence(TASKS[pair.task].description))
     cfg = configuration(pair.task, pair.depth, pair.steps, pair.seed)
     label = f"Train the pair for {cfg.steps} steps"
     run_on_button(KEY, answers.TRANSLATION, cfg, partial(_draw_results, cfg), label=label, doing="Training")

@@ -61,7 +61,7 @@ def draw_controls() -> RunConfig | None:
     with line.popover("The net", icon=":material/tune:"):
         usual = LabNet(task=example.task)
         task = form.draw(LabNet, KEY, usual, only=["task"]).task
-        st.caption(as_sentence(TASKS[task].reading))
+        st.caption(as_sentence(TASKS[task].description))
         arrangement = form.draw(LabNet, KEY, usual, only=["arrangement"]).arrangement
         size = form.draw(NetOfTask, KEY, NetOfTask(*NETS[task][:2]), variant=task)
     text.keep_prompt(task, example)
