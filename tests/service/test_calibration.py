@@ -43,7 +43,7 @@ def test_estimates_and_refusals_are_for_the_machine_that_was_found():
 @pytest.mark.full
 def test_the_worker_measures_when_it_starts_and_the_pages_hear_of_it(monkeypatch):
     told: list[Machine] = []
-    monkeypatch.setitem(Trainer._receive.__globals__, "calibrated", told.append)
+    monkeypatch.setitem(Trainer._receive.__globals__, "set_machine", told.append)
     with closing(Trainer()):
         until(lambda: told, "what the worker has measured")
     assert len(told) == 1
