@@ -262,7 +262,8 @@ def reading_notes(unknown: Sequence[str], cut: int, limit: int, slides: bool) ->
     notes = []
     if unknown:
         names = ", ".join(
-            f'"{literal(name[:MAX_SYMBOL_CHARACTERS])}"' for name in list(dict.fromkeys(unknown))[:MAX_LISTED_SYMBOLS]
+            f'"{escape_markdown(name[:MAX_SYMBOL_CHARACTERS])}"'
+            for name in list(dict.fromkeys(unknown))[:MAX_LISTED_SYMBOLS]
         )
         unit = "character" if slides else "symbol"
         notes.append(TEXTS("unknown symbols", what=unit, names=names, count=len(unknown)))
