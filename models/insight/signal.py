@@ -10,7 +10,7 @@ from models.generator import generator
 from models.nets import build_model
 from models.spec import TASKS, RunConfig, plan
 from models.spec.tasks import MAX_TOKENS
-from models.training import cross_entropy, probe_outputs, statistics_kept
+from models.training import cross_entropy, preserve_buffers, probe_outputs
 from models.training.device import resolve_device
 from models.training.modes import dropout_masks, dropout_modules
 
@@ -48,8 +48,8 @@ def _measure(cfg: RunConfig, rows: int) -> tuple[np.ndarray, np.ndarray]:
     x = x / x.square().mean().sqrt()
     x, labels = x.to(device), labels.to(device)
     with (
-        masked(dropouts(model), 0, cfg.seed),
-        statistics_kept(model),
+        dropout_masks(dropout_modules(model), 0, cfg.seed),
+        preserve_buffers(model),
         probe_outputs(model.stream.stream_taps, gradients=True) as probe,
     ):
         loss = cross_entropy(model.read_out(model.stream(x.requires_grad_())), labels)

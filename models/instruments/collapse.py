@@ -14,7 +14,7 @@ from addnorm.probe import accumulate_dtype
 from models.answers import Collapse
 from models.instruments.attention import attention_in, attention_parts, visibility
 from models.nets.branches import Attention
-from models.training import Snapshot, Work, cross_entropy, probe_outputs, statistics_kept
+from models.training import Snapshot, Work, cross_entropy, preserve_buffers, probe_outputs
 
 MAX_SETS = 32  # samples measured if each sample is a set
 MAX_VECTORS = 256  # tokens measured if the whole batch is one set
@@ -109,7 +109,7 @@ def _pass(snapshot: Snapshot, attentions: list[Attention | None]) -> tuple[list[
     taps = [*net.stream_taps, *(readers if attentions else ())]
     with (
         torch.set_grad_enabled(bool(attentions)),
-        statistics_kept(snapshot.model),
+        preserve_buffers(snapshot.model),
         probe_outputs(taps, gradients=False) as probe,
     ):
         loss = cross_entropy(snapshot.model(x), y)

@@ -21,7 +21,7 @@ from models.spec.tasks import SYMBOLS
 from models.tasks import alphabet
 from models.tasks.base import NO_LOSS
 from models.training import Snapshot, probe_outputs
-from models.training.modes import evaluating
+from models.training.modes import eval_mode
 
 NO_CLASS = -1
 

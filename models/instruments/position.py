@@ -15,9 +15,9 @@ from models.instruments.attention import attention_in
 from models.nets.branches import Rotary
 from models.nets.embedding import Positions, sinusoids
 from models.spec import TASKS, RunConfig
-from models.tasks.book import codes, split, windows
+from models.tasks.book import held_out_start, text_classes, windows
 from models.training import Snapshot, Work, probe_outputs
-from models.training.modes import evaluating
+from models.training.modes import eval_mode
 
 LEARNED_FROM = 256  # sequences that the decoder is fitted on
 FORWARD_BATCH = 64  # sequences per forward pass
@@ -114,7 +114,7 @@ def beyond(snapshot: Snapshot) -> Work[Beyond]:
 def _stream(snapshot: Snapshot, x: Tensor) -> list[Tensor]:
     """The stream at every site (B, T, D), in float64 where the device has it."""
     taps = snapshot.model.stream.stream_taps
-    with torch.no_grad(), evaluating(snapshot.model), probe_outputs(taps, gradients=False) as probe:
+    with torch.no_grad(), eval_mode(snapshot.model), probe_outputs(taps, gradients=False) as probe:
         snapshot.model(x)
         return [site.to(accumulate_dtype(x.device)) for site in probe.tensors()]
 

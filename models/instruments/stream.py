@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from addnorm.probe import accumulate_dtype
 from models.answers import Stream
-from models.training import Snapshot, probe_outputs, statistics_kept
+from models.training import Snapshot, preserve_buffers, probe_outputs
 
 
 def stream(snapshot: Snapshot) -> Stream:
@@ -36,7 +36,7 @@ def stream_and_branches(snapshot: Snapshot) -> tuple[list[Tensor], list[Tensor]]
 def module_outputs(snapshot: Snapshot, modules: Sequence[nn.Module]) -> list[Tensor]:
     """Outputs of some modules on the step's batch, in float64 where the device has it."""
     x, _ = snapshot.batch()
-    with torch.no_grad(), statistics_kept(snapshot.model), probe_outputs(modules, gradients=False) as probe:
+    with torch.no_grad(), preserve_buffers(snapshot.model), probe_outputs(modules, gradients=False) as probe:
         snapshot.model(x)
         return [tensor.to(accumulate_dtype(x.device)) for tensor in probe.tensors()]
 

@@ -20,12 +20,10 @@ __all__ = [
     "build_optimizer",
     "chain",
     "cross_entropy",
-    "finished",
-    "followed",
+    "preserve_buffers",
     "probe_outputs",
     "profile_at_init",
     "resolve_device",
     "result_of",
     "snapshot_of",
-    "statistics_kept",
 ]

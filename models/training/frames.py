@@ -124,7 +124,7 @@ class FrameTaker:
         """Measurements on each run's fixed subset, and the logits of all of x."""
         with (
             probe_outputs([*self.model.stream.stream_taps, self.model.final_norm], gradients=False) as probe,
-            counting_dead(self.model, self._subset) as counted,
+            count_dead_units(self.model, self._subset) as dead_units,
         ):
             logits = self.model(x)
             *stream, head_input = [self._subset(tensor) for tensor in probe.tensors()]

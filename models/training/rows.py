@@ -7,8 +7,7 @@ from itertools import islice
 import torch
 from torch import Tensor
 
-from addnorm.probe import STACKED, accumulate_dtype, concatenate
-from addnorm.probe import norms_in as norms
+from addnorm.probe import STACKED, accumulate_dtype, concatenate, norms_in
 from models.nets import Net
 from models.spec import RunConfig, plan
 from models.trace import SCALARS, Columns
@@ -47,12 +46,12 @@ class RowWriter:
         self._root_sizes = self._root_sizes.to(rates.device, self.dtype)
 
     def gradient_norms(self) -> tuple[Tensor, Tensor]:
-        """The L2 norm of the whole gradient, (), and the RMS of each block's weight gradients, (depth,)."""
-        grads = [grad for block in self.matrices for p in block if (grad := p.grad) is not None]
-        # Gains, biases, embedding and head: many small tensors, so one long row is cheaper than a norm each.
-        others = concatenate([grad for p in self.others if (grad := p.grad) is not None])
-        others = torch.linalg.vector_norm(others, dim=0, keepdim=True, dtype=self.dtype)
-        blocks = others.new_zeros(len(self.matrices))
+        """L2 norm of the whole gradient, (), and RMS of each block's weight gradients, (depth,)."""
+        grads = [p.grad for block in self.matrices for p in block if p.grad is not None]
+        # Gains, biases, embedding and head are many small tensors: one long row is cheaper than a norm for each.
+        other_grads = concatenate([p.grad for p in self.others if p.grad is not None])
+        norms = torch.linalg.vector_norm(other_grads, dim=0, keepdim=True, dtype=self.dtype)
+        block_rms = norms.new_zeros(len(self.matrices))
         if grads:
             block_norms = group_norms(grads, [len(block) for block in self.matrices if block], self.dtype)
             norms = torch.cat((norms, block_norms))
@@ -94,7 +93,7 @@ def group_norms(tensors: Sequence[Tensor], groups: Sequence[int], dtype: torch.d
     sizes = [sum(t.numel() for t in islice(remaining, count)) for count in groups]
     if max(sizes) <= STACKED and len(set(sizes)) == 1:
         return torch.linalg.vector_norm(concatenate(tensors).view(len(groups), -1), dim=1, dtype=dtype)
-    squares = norms(tensors, dtype).square()
+    squares = norms_in(tensors, dtype).square()
     if len(set(groups)) == 1:
         return squares.view(len(groups), -1).sum(1).sqrt()
     return torch.stack([group.sum() for group in squares.split(list(groups))]).sqrt()
