@@ -195,7 +195,7 @@ def _draw_progress(spec: MapSpec, standing: Standing, unit_seconds: dict[int, fl
     done_estimate = sum(estimates[index] for index in unit_seconds)
     pace = sum(unit_seconds.values()) / done_estimate if done_estimate else 1.0  # actual over estimated time
     seconds_left = (sum(estimates) - done_estimate) * pace / own_jobs()
-    running = f"computing, about {duration(seconds_left)} left"
+    running = f"computing, about {format_duration(seconds_left)} left"
     waiting = f"waiting for its turn, {counted(standing.ahead, 'other map')} first" if standing.ahead else "starting"
     state = {"running": running, "waiting": waiting}.get(standing.state, "paused")
     state = "finished" if done == total else state
