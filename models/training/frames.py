@@ -21,7 +21,7 @@ from models.trace import Frame
 from models.training.dead import count_dead_units, dead_shares
 from models.training.loss import cross_entropy
 from models.training.modes import eval_mode, preserve_buffers
-from models.training.sample_paths import SamplePaths
+from models.training.sample_paths import PathSampler
 
 COSINE_TOKENS = 128  # tokens of the fixed subset
 MAX_TRAIN_MODE_BATCHES = 32  # of held-out samples
@@ -52,8 +52,8 @@ class FrameTaker:
         self._before: list[list[Tensor]] = []
 
     @cached_property
-    def _sample_paths(self) -> SamplePaths:
-        return SamplePaths(self._cfg, self.task)
+    def _path_sampler(self) -> PathSampler:
+        return PathSampler(self._cfg, self.task)
 
     def before_update(self, step: int) -> list[Frame]:
         """One frame per run, still without its update-to-weight ratio; empty if `step` takes none."""
@@ -82,7 +82,7 @@ class FrameTaker:
         """The picture before training, and the paths of sample tokens."""
         with eval_mode(self.model), torch.no_grad():
             picture = self.task.first_picture(self.model)
-        return picture | self._sample_paths.measure(self.model)
+        return picture | self._path_sampler.measure(self.model)
 
     def _frames(self, step: int) -> list[Frame]:
         x, y = self.task.held_out
@@ -92,7 +92,7 @@ class FrameTaker:
             loss = F.cross_entropy(logits[has_loss], y[has_loss]).item()
             accuracy = (logits.argmax(-1) == y)[has_loss].float().mean().item()
             picture = self.task.picture(lambda inputs: logits if inputs is x else self.model(inputs))
-        picture |= self._sample_paths.measure(self.model)
+        picture |= self._path_sampler.measure(self.model)
         train_mode_loss = np.nan
         if self._modes_differ:
             measures = self.fixed_subset()

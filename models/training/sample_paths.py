@@ -18,7 +18,7 @@ SAMPLES = 10
 MAX_BLOCKS = 64  # measured blocks besides the input; a deeper net has evenly spaced ones
 
 
-class SamplePaths:
+class PathSampler:
     """The first held-out samples of each class, SAMPLES in all, each at its last token with a target."""
 
     def __init__(self, cfg: RunConfig, task: TaskData) -> None:

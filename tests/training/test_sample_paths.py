@@ -9,7 +9,7 @@ from models.spec import RunConfig
 from models.tasks import open_task
 from models.tasks.base import class_round_robin
 from models.training import Run, profile_at_init
-from models.training.sample_paths import SamplePaths, path_measures
+from models.training.sample_paths import PathSampler, path_measures
 
 SOURCE = np.random.default_rng(5)
 WAY = SOURCE.normal(size=(4, 10, 32))
@@ -90,7 +90,7 @@ def test_the_ten_are_held_out_ones_where_the_head_reads_them_and_taking_them_cha
         run.advance(9)
     np.testing.assert_array_equal(watched.rows(), alone.rows())
     task = open_task(cfg, "cpu")
-    ten = SamplePaths(cfg, task)
+    ten = PathSampler(cfg, task)
     first = watched.trace().frames[0].picture
     assert first["ten_blocks"] == [0, 1, 2, 3]
     assert first["ten_names"] == ten.names
