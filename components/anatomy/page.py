@@ -167,4 +167,4 @@ def _draw_switch(
 def _override(block: int, name: str, value: str | bool | None) -> None:
     """Overrides a field in one block; None removes the override."""
     reapply_widgets()
-    put({"overrides": with_override(session.field("overrides"), block, name, value)})
+    put({"overrides": set_override(session.field("overrides"), block, name, value)})

@@ -145,7 +145,7 @@ def levelling_sentence(columns: Sequence[RunConfig]) -> str:
     Empty unless two columns differ in the residual alone, all four nets of residual x norm have a law, and the norm
     levels the gradient.
     """
-    if len(columns) != 2 or differing(columns) != ("residual",) or hidden_parts.is_hidden("residual"):
+    if len(columns) != 2 or differing_fields(columns) != ("residual",) or hidden_parts.is_hidden("residual"):
         return ""
     both, norm = sorted(columns, key=lambda cfg: not cfg.residual)
     nets = {"both": both, "norm": norm, "residual": replace(both, norm="none"), "neither": replace(norm, norm="none")}
@@ -176,7 +176,7 @@ def draw_column_buttons() -> bool:
 
 def draw_warnings() -> None:
     """Draws a note if no column differs, or if the link hides a difference."""
-    names = differing(COLUMNS.get())
+    names = differing_fields(COLUMNS.get())
     shown = [name for name in names if not hidden_parts.is_hidden(name)]
     if len(shown) < len(names):
         st.caption(TEXTS("hides the rest") if shown else TEXTS("hides all"))
@@ -188,7 +188,7 @@ def draw_differences() -> None:
     """Draws, folded, a table of the fields that differ and the equal ones, without what a link hides."""
     columns = COLUMNS.get()
     letters = list(LETTERS[: len(columns)])
-    names = differing(columns)
+    names = differing_fields(columns)
     shown = [name for name in names if not hidden_parts.is_hidden(name)]
     with st.expander("What differs and what is equal"):
         if shown:

@@ -166,7 +166,7 @@ def _sample_paths(labels: list[str]) -> SamplePaths:
 
 def _legend(configurations: list[RunConfig]) -> list[str]:
     """By column, the values that differ; the names of the networks where more than two fields differ, or none."""
-    names = [name for name in differing(configurations) if not is_hidden(name)]
+    names = [name for name in differing_fields(configurations) if not is_hidden(name)]
     return [settings_text(cfg, names) for cfg in configurations] if 0 < len(names) <= 2 else names_of(configurations)
 
 

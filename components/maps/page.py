@@ -90,7 +90,7 @@ def draw() -> None:
 def _setting(spec: MapSpec) -> str:
     """The fields that are equal in all cells, and the seeds."""
     nets = [spec.config(name, spec.x.values[0], spec.y.values[0]) for name in spec.arrangements]
-    equal = [name for name in SETTING_FIELDS if name not in (spec.x.field, spec.y.field, *differing(nets))]
+    equal = [name for name in SETTING_FIELDS if name not in (spec.x.field, spec.y.field, *differing_fields(nets))]
     return f"In all cells: {settings_text(nets[0], equal)}; {counted(spec.seeds, 'seed')}"
 
 

@@ -130,7 +130,7 @@ def draw_details(cfg: RunConfig) -> None:
     if is_hidden("export"):
         return
     with st.container(horizontal=True):
-        columns, name = opposite(cfg)
+        columns, name = contrasting_pair(cfg)
         link_to_compare(columns, "Compare with..." if any_hidden(ARRANGEMENT_FIELDS) else f"Compare with {name}")
         st.page_link(
             link.ANATOMY, label="Take the block apart", icon=":material/account_tree:", query_params=cfg.to_query()

@@ -160,7 +160,7 @@ def adopting(*names: str) -> Iterator[bool]:
     ADOPTED.mutable().update(values)
 
 
-def keep(widget: str, name: str, kinds: tuple[type, ...], knob: Knob, default: Any, *, near: Near = None) -> None:
+def keep(widget: str, name: str, kinds: tuple[type, ...], knob: Knob, default: Any, *, near: Suggestion = None) -> None:
     """Binds a widget to the key `name` of the address, which lacks the default. Call it before the widget.
 
     The note on an illegal value, to which `near` adds a suggestion, stays until the widget is moved. A changed default
@@ -168,25 +168,25 @@ def keep(widget: str, name: str, kinds: tuple[type, ...], knob: Knob, default: A
     of bounds the nearest legal one.
     """
     text, defaults, notes = st.query_params.get(name), DEFAULTS.mutable(), VALUE_NOTES.mutable()
-    default = list(default) if knob.many else default
+    default = list(default) if knob.multiple else default
     with adopting(name) as is_new:
         last = defaults.get(name)
         has_new_default = text is None and last is not None and last.widget == widget and last.default != default
         if is_new or has_new_default or not has_value(widget):
             value, note = default, ""
             if is_new and text is not None:
-                value, note = taken(name, text, kinds, knob, default, near=near)
-            value = list(value) if knob.many else value
+                value, note = setting_from_link(name, text, kinds, knob, default, near=near)
+            value = list(value) if knob.multiple else value
             set_widget(widget, value)
             notes[name] = ValueNote("" if RESTORED.get() else note, value)
-        elif knob.choices is not None and not knob.many and widget_value(widget) not in (default, *knob.choices):
+        elif knob.choices is not None and not knob.multiple and widget_value(widget) not in (default, *knob.choices):
             set_widget(widget, default)
         elif knob.choices is None and {int, float}.intersection(kinds) and not knob.is_legal(widget_value(widget)):
             set_widget(widget, kinds[0](knob.clamp(widget_value(widget))))
         defaults[name] = DrawnDefault(widget, default)
     if name in notes and notes[name].text and widget_value(widget) == notes[name].adopted:
         st.info(notes[name].text)
-    BOUND_WIDGETS.mutable()[name] = BoundWidget(widget, default, partial(written, knob=knob))
+    BOUND_WIDGETS.mutable()[name] = BoundWidget(widget, default, partial(link_text, knob=knob))
 
 
 def app_url(page: str) -> str:
@@ -213,8 +213,8 @@ def _restored_query(page: str) -> Query:
     if page not in SAME_NET_PAGES:
         return own_query
     net_query = next((last_queries[other] for other in reversed(last_queries) if other in SAME_NET_PAGES), {})
-    foreign = {key: value for key, value in own_query.items() if key in FOREIGN and key != "digest"}
-    return foreign | {key: value for key, value in net_query.items() if key not in FOREIGN}
+    foreign = {key: value for key, value in own_query.items() if key in PAGE_KEYS and key != "digest"}
+    return foreign | {key: value for key, value in net_query.items() if key not in PAGE_KEYS}
 
 
 def _write(query: Query) -> None:

@@ -11,7 +11,7 @@ import streamlit as st
 
 from components.shell.session import Key
 from models.spec import knobs
-from models.spec.query import harmless
+from models.spec.query import sanitize
 
 KEY = "hide"
 PARTS = ("arrangement", "verdict", "theory", "instruments", "export", "answers", "lessons")
@@ -25,7 +25,7 @@ def parse_names(text: str) -> tuple[frozenset[str], list[str]]:
     names = [name.strip() for name in text[:2000].split(",")[:MAX_NAMES]]
     hidden = frozenset(name for name in names if name in PARTS or name in knobs())
     return hidden, [
-        f"there is nothing called {harmless(name)} to hide: ignored" for name in names if name and name not in hidden
+        f"there is nothing called {sanitize(name)} to hide: ignored" for name in names if name and name not in hidden
     ]
 
 

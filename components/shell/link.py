@@ -49,7 +49,7 @@ def write(cfg: RunConfig) -> None:
     """After the widgets: writes the configuration into the address. A digest stays only with its own run."""
     before, query = st.query_params.to_dict(), cfg.to_query()
     removed = [*(set(knobs()) - set(query)), *_unknown_keys(before)]
-    if query != {key: value for key, value in before.items() if key not in FOREIGN}:
+    if query != {key: value for key, value in before.items() if key not in PAGE_KEYS}:
         removed.append("digest")
     address.collect_changes(dict.fromkeys(removed) | query)
     address.write_changes()  # now, because another click may interrupt the long rest of the run
@@ -57,7 +57,7 @@ def write(cfg: RunConfig) -> None:
 
 def _unknown_keys(query: Iterable[str]) -> list[str]:
     """The keys of an address that belong to no page and no field, such as the one that stands for several fields."""
-    return [key for key in query if key not in FOREIGN and key not in knobs()]
+    return [key for key in query if key not in PAGE_KEYS and key not in knobs()]
 
 
 def with_glossary_link(text: str, word: str) -> str:
@@ -67,7 +67,7 @@ def with_glossary_link(text: str, word: str) -> str:
 
 def field_help(field: str) -> str:
     """The help text of a run's field, with links to its term and to its lesson if it has one."""
-    return help_text(field, of_run(field)) or ""
+    return help_text(field, run_knob(field)) or ""
 
 
 def help_text(field: str, knob: Knob) -> str | None:

@@ -27,7 +27,7 @@ def names_of(nets: Sequence[RunConfig]) -> list[str]:
     names: list[str] = []
     for cfg, name in zip(nets, short_names, strict=True):
         namesakes = [other for other, other_name in zip(nets, short_names, strict=True) if other_name == name]
-        fields = [field for field in differing(namesakes) if not is_hidden(field)]
+        fields = [field for field in differing_fields(namesakes) if not is_hidden(field)]
         names.append(", ".join(filter(None, (name, settings_text(cfg, fields)))))
     return names
 
