@@ -175,7 +175,7 @@ def keep(widget: str, name: str, kinds: tuple[type, ...], knob: Knob, default: A
         if is_new or has_new_default or not has_value(widget):
             value, note = default, ""
             if is_new and text is not None:
-                value, note = setting_from_link(name, text, kinds, knob, default, near=near)
+                value, note = setting_from_link(name, text, kinds, knob, default, suggest=near)
             value = list(value) if knob.multiple else value
             set_widget(widget, value)
             notes[name] = ValueNote("" if RESTORED.get() else note, value)
