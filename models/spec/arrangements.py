@@ -5,13 +5,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from models.spec.fields import Fields
-from models.spec.knob import VOCABULARY, Choice, describe
+from models.spec.knob import VOCABULARY, VocabularyChoice, describe
 from models.spec.overrides import mix_ln_overrides
 from models.spec.vocabulary import NET_DEFAULTS
 
 
 @dataclass(frozen=True)
-class Arrangement(Choice):
+class Arrangement(VocabularyChoice):
     """A paper's arrangement and the fields that it sets; `mixed` adds the overrides of Mix-LN."""
 
     source: str

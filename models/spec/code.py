@@ -15,7 +15,7 @@ DROPOUTS = ("drop_branch", "drop_stream")
 RULE_CODE = {"deepnorm": "M**0.25", "depth": "M", "1/sqrt(depth)": "1 / math.sqrt(M)", "1/sqrt(2)": "1 / math.sqrt(2)"}
 
 
-class Part(NamedTuple):
+class CodePart(NamedTuple):
     """A module of a block: its path there, such as "mlp.function.w1", and the code that builds it."""
 
     path: str
@@ -53,9 +53,9 @@ def block_parts(cfg: RunConfig, block: int | None = None) -> str:
     return "\n".join(f"{', '.join(group)} = {', '.join(group.values())}" for group in groups.values())
 
 
-def parts_by_name(cfg: RunConfig, block: int | None = None) -> dict[str, Part]:
+def parts_by_name(cfg: RunConfig, block: int | None = None) -> dict[str, CodePart]:
     """The parts of a block by their names in `block_code`."""
-    parts: dict[str, Part] = {}
+    parts: dict[str, CodePart] = {}
     for index, sublayer in enumerate(_sublayers(cfg, block), 1):
         if not sublayer.identity:
             number = _number(cfg, index)
@@ -63,7 +63,7 @@ def parts_by_name(cfg: RunConfig, block: int | None = None) -> dict[str, Part]:
     return parts
 
 
-def _norm_parts(cfg: RunConfig, sublayer: SublayerPlan, number: str) -> dict[str, Part]:
+def _norm_parts(cfg: RunConfig, sublayer: SublayerPlan, number: str) -> dict[str, CodePart]:
     name, parts = _slot_name(sublayer, number), {}
     for slot in filled_slots(sublayer):
         norm = getattr(sublayer, slot if slot != "norm_again" else "norm_add")
@@ -72,25 +72,25 @@ def _norm_parts(cfg: RunConfig, sublayer: SublayerPlan, number: str) -> dict[str
             width *= cfg.expansion
         parent = f"{sublayer.kind}.function" if slot == "norm_mid" else sublayer.kind
         code = norm_code(norm, str(width), repr(cfg.eps), affine=cfg.affine)
-        parts[name(slot)] = Part(f"{parent}.{slot}", code)
+        parts[name(slot)] = CodePart(f"{parent}.{slot}", code)
     return parts
 
 
-def _other_parts(cfg: RunConfig, sublayer: SublayerPlan, number: str) -> dict[str, Part]:
+def _other_parts(cfg: RunConfig, sublayer: SublayerPlan, number: str) -> dict[str, CodePart]:
     """Dropouts, the gate, the matrices, and the norms of queries and keys."""
     parts = {}
     for slot in DROPOUTS:
         if rate := getattr(sublayer, slot):
-            parts[slot + number] = Part(f"{sublayer.kind}.{slot}", f"nn.Dropout({rate:g})")
+            parts[slot + number] = CodePart(f"{sublayer.kind}.{slot}", f"nn.Dropout({rate:g})")
     if sublayer.gate:
         channels = 1 if sublayer.gate == "zero gate" else cfg.width
         code = f"nn.Parameter(torch.full(({channels},), {sublayer.scale!r}))"
-        parts[f"gate{number}"] = Part(f"{sublayer.kind}.scale.gate", code)
+        parts[f"gate{number}"] = CodePart(f"{sublayer.kind}.scale.gate", code)
     for name, (inputs, outputs) in _matrices(cfg, sublayer).items():
-        parts[name] = Part(f"{sublayer.kind}.function.{MATRIX_PATHS[name]}", f"nn.Linear({inputs}, {outputs})")
+        parts[name] = CodePart(f"{sublayer.kind}.function.{MATRIX_PATHS[name]}", f"nn.Linear({inputs}, {outputs})")
     if sublayer.kind == "attn" and cfg.qk_norm:
         code = norm_code("rms norm", str(cfg.width // cfg.heads), repr(cfg.eps), affine=cfg.affine)
-        parts |= {name: Part(f"attn.function.{name}", code) for name in ("norm_q", "norm_k")}
+        parts |= {name: CodePart(f"attn.function.{name}", code) for name in ("norm_q", "norm_k")}
     return parts
 
 

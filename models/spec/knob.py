@@ -13,7 +13,7 @@ VOCABULARY = Content("vocabulary.toml", tables)
 
 
 @dataclass(frozen=True)
-class Choice:
+class VocabularyChoice:
     """A choice; `place` is its table and its key in `content/en/vocabulary.toml`."""
 
     place: tuple[str, str] = field(default=("", ""), kw_only=True)
@@ -35,7 +35,7 @@ def describe(**choices: dict[str, Any]) -> None:
 
 
 @dataclass(frozen=True)
-class Entry(Choice):
+class Entry(VocabularyChoice):
     """A choice with its `formula` in LaTeX and its `source`, a paper with its arXiv number or a definition."""
 
     formula: str = ""

@@ -5,11 +5,11 @@ y = N_add( skip(x) + scale * N_out( F( c_in * N_in(x) ) ) ),   N_mid inside F
 
 from dataclasses import dataclass
 
-from models.spec.knob import Choice, describe
+from models.spec.knob import VocabularyChoice, describe
 
 
 @dataclass(frozen=True)
-class Placement(Choice):
+class Placement(VocabularyChoice):
     """The slots that hold a norm; `final_norm` is the one before the output head."""
 
     formula: str

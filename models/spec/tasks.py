@@ -2,14 +2,14 @@
 
 from dataclasses import dataclass
 
-from models.spec.knob import Choice, describe
+from models.spec.knob import VocabularyChoice, describe
 
 MAX_TOKENS = 32  # per sample
 SYMBOLS = 16  # of the sequence tasks
 
 
 @dataclass(frozen=True)
-class Task(Choice):
+class Task(VocabularyChoice):
     """A classification task. `kind` (points, image, sequence or text) selects the picture of its predictions.
 
     `tokens` is the length of a sample; if `row_tokens` is set, a transformer splits a sample into that many. An MLP
