@@ -71,7 +71,7 @@ def adopt() -> list[str]:
 
 def _default_columns(fallback: list[RunConfig]) -> list[RunConfig]:
     """The columns before a visitor chooses: the playground's net and its opposite, if this visit had one."""
-    COMPARE_DEFAULT.put(opposite(shown_config.last_good())[0] if LAST_GOOD.is_set else fallback)
+    COMPARE_DEFAULT.put(contrasting_pair(shown_config.last_good())[0] if LAST_GOOD.is_set else fallback)
     return COMPARE_DEFAULT.get()
 
 
@@ -129,7 +129,7 @@ def _differing_values(columns: Sequence[RunConfig]) -> dict[str, str]:
 
 def draw_messages(notes: list[str], problem: str) -> None:
     """Draws where column A comes from, what was corrected in a link, and why a change was refused."""
-    if LAST_GOOD.is_set and COLUMNS.get() == opposite(shown_config.last_good())[0]:
+    if LAST_GOOD.is_set and COLUMNS.get() == contrasting_pair(shown_config.last_good())[0]:
         st.caption("A is the network from the playground.")
     if sentence := levelling_sentence(COLUMNS.get()):
         st.caption(f"{sentence} {badge('formula')}")

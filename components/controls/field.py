@@ -40,7 +40,7 @@ def draw_widget(
     if knob.stops:
         legal, control = dict.fromkeys(sorted({*knob.stops, int(value)})), knob.control
     step = knob.step if int in kinds else knob.step or step
-    form.draw_control(key, name, kinds, of_run(name, choices=legal, step=step, control=control), **options)
+    form.draw_control(key, name, kinds, run_knob(name, choices=legal, step=step, control=control), **options)
 
 
 def draw_field(

@@ -78,7 +78,7 @@ def read(kind: type[Form], key: str, defaults: Form | None = None, *, variant: s
     for name, (kinds, knob) in kind.knobs().items():
         value = session.widget_value(_widget(key, name, variant), getattr(defaults, name))
         is_number = isinstance(value, int | float) and not isinstance(value, bool) and len(kinds) == 1
-        values[name] = tuple(value) if knob.many else kinds[0](value) if is_number else value
+        values[name] = tuple(value) if knob.multiple else kinds[0](value) if is_number else value
     return kind(**values)
 
 
@@ -113,7 +113,7 @@ def _draw_choices(label: str, kinds: tuple[type, ...], knob: Knob, arguments: di
     choices = knob.choices or {}
     words = {choice: word if isinstance(word, str) else str(choice) for choice, word in choices.items()}
     arguments = {"format_func": lambda choice: words.get(choice, str(choice))} | arguments
-    if knob.many:
+    if knob.multiple:
         st.multiselect(label, list(words), **arguments)
     elif knob.control == "segments":
         st.segmented_control(label, list(words), required=type(None) not in kinds, **arguments)

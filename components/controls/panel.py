@@ -123,7 +123,7 @@ def _draw_field(name: str, knob: Knob) -> None:
     """Draws the widget of a field under the field's name; its state survives while it is not drawn."""
     options: dict[str, Any] = {"persist_state": "session", "disabled": _has_no_effect(name)}
     if name == "task":
-        options["help"] = f"{as_sentence(TASKS[str(session.field('task'))].reading)} {field_help(name)}"
+        options["help"] = f"{as_sentence(TASKS[str(session.field('task'))].description)} {field_help(name)}"
     if name in ON_CHANGE:
         options["on_change"] = ON_CHANGE[name]
     draw_widget(name, session.field(name, 1.0), key=name, control=knob.control, **options)
@@ -163,7 +163,7 @@ def _draw_arrangement_menu(name: str, arrange: Callable[[], None]) -> None:
     """Draws the menu of arrangements, labelled with the name of the controls' arrangement."""
     arrangement = ARRANGEMENTS.get(name)
     if arrangement:
-        reading = f"{arrangement.reading} ({with_links(arrangement.source)})"
+        reading = f"{arrangement.description} ({with_links(arrangement.source)})"
     else:
         reading = "The columns differ." if name == SEVERAL else "What is set has no name."
     tip = f"{reading} An arrangement of the menu sets residual, placement, norm, scales and initialisation at once."

@@ -23,7 +23,7 @@ def config_to_show(cfg: RunConfig | None) -> RunConfig:
     if cfg is not None and budget_refusal(cfg) is None:
         LAST_GOOD.put(cfg)
     if not LAST_GOOD.is_set:
-        LAST_GOOD.put(fitted(cfg or RunConfig()))
+        LAST_GOOD.put(fit_to_budget(cfg or RunConfig()))
     return last_good()
 
 
@@ -44,13 +44,17 @@ def draw_messages(cfg: RunConfig, notes: list[str], problem: str) -> None:
         _offer(change)
     else:
         requested, _ = panel.assemble()
-        refusal = over_budget(requested) if requested is not None else None
+        refusal = budget_refusal(requested) if requested is not None else None
         if requested is not None and refusal:
-            parts = [f"{knobs()[name][1].label.lower()} {value}" for name, value in changed(requested, cfg).items()]
-            below = f"what fits: {', '.join(parts)}" if cfg == fitted(requested) else "still the last one that fits"
+            parts = [
+                f"{knobs()[name][1].label.lower()} {value}" for name, value in changed_fields(requested, cfg).items()
+            ]
+            below = (
+                f"what fits: {', '.join(parts)}" if cfg == fit_to_budget(requested) else "still the last one that fits"
+            )
             st.error(f"{refusal} The picture below is {below}.")
-            _offer(dict([affordable(requested)]))
-    if caution := note(cfg):
+            _offer(dict([affordable_change(requested)]))
+    if caution := caution(cfg):
         st.warning(caution)
 
 
