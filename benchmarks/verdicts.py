@@ -14,7 +14,7 @@ from models.insight.outcome import final_loss, learned
 from models.insight.similar_nets import COUNTS, GRID, NET_GRIDS, RATES, STEPS
 from models.insight.verdict import verdict
 from models.spec import ARRANGEMENTS, NET_DEFAULTS, RunConfig
-from models.spec.cautions import caution
+from models.spec.cautions import config_caution
 from models.trace import Trace
 from models.training.batched import MAY_DIFFER, Batched
 
@@ -42,7 +42,7 @@ def configurations(count: int = COUNT, seed: int = SEED) -> list[RunConfig]:
     dice = Random(seed)
     # Left out: tasks that the app says such a net cannot learn.
     shapes = (_drawn(dice) for _ in count_up())
-    learnable = (drawn for drawn in shapes if not any(caution(replace(cfg, init="fan-in")) for cfg in drawn))
+    learnable = (drawn for drawn in shapes if not any(config_caution(replace(cfg, init="fan-in")) for cfg in drawn))
     return [cfg for drawn in islice(learnable, count // TOGETHER) for cfg in drawn]
 
 

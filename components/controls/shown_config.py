@@ -8,7 +8,7 @@ from components.shell.hidden_parts import any_hidden
 from components.shell.session import Key
 from models.spec import RunConfig, knobs
 from models.spec.budget import affordable_change, budget_refusal, fit_to_budget
-from models.spec.cautions import caution
+from models.spec.cautions import config_caution
 from models.spec.pairings import changed_fields
 from models.spec.rules import all_repairs
 
@@ -54,7 +54,7 @@ def draw_messages(cfg: RunConfig, notes: list[str], problem: str) -> None:
             )
             st.error(f"{refusal} The picture below is {below}.")
             _offer(dict([affordable_change(requested)]))
-    if caution := caution(cfg):
+    if caution := config_caution(cfg):
         st.warning(caution)
 
 

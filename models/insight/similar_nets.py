@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from models.insight.words import number
 from models.spec import ACTIVATIONS, INITS, NET_DEFAULTS, NORMS, PLACEMENTS, STACKS, RunConfig, knobs
-from models.spec.cautions import caution
+from models.spec.cautions import config_caution
 from models.spec.overrides import mix_ln_overrides
 from models.spec.schedule import learning_rates
 
@@ -94,7 +94,7 @@ COUNTS: Mapping[str, Count] = {
 def similar_nets_sentence(cfg: RunConfig, start: str) -> str:
     """How many similar nets with the verdict `start` before training learned; empty if too few were drawn to say."""
     rates = RATES.get((cfg.net, cfg.task, cfg.optimizer))
-    if rates is None or caution(cfg):
+    if rates is None or config_caution(cfg):
         return ""
     lowest, highest = rates
     lr_sum, lr_sum_needed = sum(learning_rates(cfg)), lowest * STEPS

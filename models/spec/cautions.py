@@ -16,7 +16,7 @@ VARIANCE_SHIFT = (
 )
 
 
-def caution(cfg: RunConfig) -> str | None:
+def config_caution(cfg: RunConfig) -> str | None:
     """Why a configuration misleads, in sentences for the page; None if it does not."""
     sentences = []
     if cfg.init == "zero last" and _has_normed_branch(cfg):

@@ -23,7 +23,7 @@ from models.labs.residual import walk
 from models.lessons.lessons import LESSONS
 from models.nets import build_model
 from models.spec import ARRANGEMENTS, RunConfig
-from models.spec.cautions import ZERO_LAST, caution
+from models.spec.cautions import ZERO_LAST, config_caution
 from models.spec.vocabulary import INITS, POSITIONS
 from models.training import Run
 from tests.traces import finished
@@ -174,8 +174,8 @@ def test_a_closed_branch_with_a_norm_behind_it_adds_a_full_vector_after_one_upda
         optimiser([w2], lr=lr).step()
         assert added().square().mean().sqrt() > 0.8
     for placement, warned in (("sandwich", True), ("res-post-norm", True), ("pre-norm", False), ("post-norm", False)):
-        assert ((caution(RunConfig(placement=placement, init="zero last")) or "") == ZERO_LAST) == warned
-    assert caution(RunConfig(placement="sandwich", norm="dynamic tanh", init="zero last")) is None
+        assert ((config_caution(RunConfig(placement=placement, init="zero last")) or "") == ZERO_LAST) == warned
+    assert config_caution(RunConfig(placement="sandwich", norm="dynamic tanh", init="zero last")) is None
 
 
 def test_a_branch_that_ends_in_a_sigmoid_is_not_silent_with_a_zero_matrix() -> None:

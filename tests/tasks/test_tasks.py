@@ -8,7 +8,7 @@ from torch.nn.functional import one_hot
 
 from components.player.panels import TEXT_NOTE
 from models.spec import NETS, TASKS, RunConfig
-from models.spec.cautions import caution
+from models.spec.cautions import config_caution
 from models.tasks import DATASETS, TaskData, alphabet, open_task
 from models.tasks.book import TEMPERATURE, held_out_start, text
 from models.tasks.digits import images
@@ -350,18 +350,20 @@ def test_a_net_that_says_not_a_number_still_has_a_picture(name):
 
 
 def test_the_page_says_what_a_net_cannot_learn():
-    assert caution(RunConfig()) is None
-    assert caution(RunConfig(task="copy")) == "An MLP works token by token: it cannot look back, so it cannot copy."
-    assert caution(RunConfig(task="copy", net="transformer", depth=4)) is None
-    assert "one character alone" in caution(RunConfig(task="book"))
+    assert config_caution(RunConfig()) is None
+    assert (
+        config_caution(RunConfig(task="copy")) == "An MLP works token by token: it cannot look back, so it cannot copy."
+    )
+    assert config_caution(RunConfig(task="copy", net="transformer", depth=4)) is None
+    assert "one character alone" in config_caution(RunConfig(task="book"))
 
 
 def test_the_page_says_when_a_net_sees_the_future():
     future = RunConfig(task="book", net="transformer", depth=4, mask="none")
-    assert "Without a mask" in caution(future)
-    assert caution(RunConfig(net="transformer", depth=4, mask="none")) is None
+    assert "Without a mask" in config_caution(future)
+    assert config_caution(RunConfig(net="transformer", depth=4, mask="none")) is None
     leaky = {"task": "reverse", "net": "transformer", "depth": 4}
-    assert "batch norm" in caution(RunConfig(**leaky, norm="batch norm"))
-    assert "batch norm" in caution(RunConfig(**leaky, overrides=((2, "norm", "batch norm"),)))
-    assert caution(RunConfig(**leaky, norm="batch norm", placement="none")) is None
-    assert caution(RunConfig(task="digits", norm="batch norm")) is None
+    assert "batch norm" in config_caution(RunConfig(**leaky, norm="batch norm"))
+    assert "batch norm" in config_caution(RunConfig(**leaky, overrides=((2, "norm", "batch norm"),)))
+    assert config_caution(RunConfig(**leaky, norm="batch norm", placement="none")) is None
+    assert config_caution(RunConfig(task="digits", norm="batch norm")) is None

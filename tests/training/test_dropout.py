@@ -9,7 +9,7 @@ import torch
 from models.generator import generator
 from models.nets import build_model
 from models.spec import RunConfig
-from models.spec.cautions import caution
+from models.spec.cautions import config_caution
 from models.training import Run
 from models.training.modes import dropout_masks, dropout_modules
 from tests import hand
@@ -104,5 +104,5 @@ def test_beside_batch_norm_the_variance_at_inference_is_less_than_the_one_that_w
         net.eval().stream(x)
     learned = net.stream.blocks["b02"]["mlp"].norm_in.running_var.mean().item()
     assert seen[0].var(0).mean().item() / learned == pytest.approx(2 / 3, rel=0.05)
-    assert "1801.05134" in caution(cfg)
-    assert "1801.05134" not in (caution(replace(cfg, norm="layer norm")) or "")
+    assert "1801.05134" in config_caution(cfg)
+    assert "1801.05134" not in (config_caution(replace(cfg, norm="layer norm")) or "")
