@@ -64,7 +64,7 @@ def remedies(failing: Mapping[str, RunConfig] = FAILING) -> Iterator[Figure]:
         trace = run.trace()
         assert has_failed(cfg, trace, len(trace) - 1), name
         first = postmortem(cfg, trace).remedies if trace.divergence else ()
-        every, tried = candidates(cfg, first), finished(trial(Replays(), cfg, first=first, fixed=())).results
+        every, tried = candidates(cfg, first), result_of(trial(Replays(), cfg, first=first, fixed=())).results
         helping = rank_helpful(every, tried, diverged=trace.divergence is not None)
         if not helping:
             yield Figure(name, None, note=f"none of {len(tried)} changes helps")

@@ -8,9 +8,9 @@ import numpy as np
 from models.insight.landscape import MOMENTUM
 from models.insight.theory import weight_variance
 from models.spec import NORMS, RunConfig, plan
-from models.spec.parametrization import branch_gain, output_factor, scaling_of, score_scale, uniform
-from models.spec.plan import SublayerPlan, one_layer
-from models.spec.schedule import summed_rates
+from models.spec.parametrization import branch_gain, has_uniform_rates, output_factor, parameter_scaling, score_scale
+from models.spec.plan import SublayerPlan, is_one_layer
+from models.spec.schedule import learning_rate_sum
 from models.trace import Trace
 
 SIZE_FIXING_NORMS = {name for name, norm in NORMS.items() if norm.over}
@@ -57,12 +57,12 @@ def first_update(cfg: RunConfig, trace: Trace) -> np.ndarray:
     SGD and momentum take a gradient step; Adam's first step changes every weight by the learning rate.
     """
     gradient = trace.weight_grad_rms[0].astype(float)
-    rate = float(trace.lr[0]) * scaling_of(cfg, "stream.blocks.b01.mlp.function.w1.weight", cfg.width**2)[0]
+    rate = float(trace.lr[0]) * parameter_scaling(cfg, "stream.blocks.b01.mlp.function.w1.weight", cfg.width**2)[0]
     if cfg.optimizer in ADAM_LIKE:
         change = np.where(gradient > MIN_GRADIENT, rate, 0.0)
     else:
         change = rate * float(trace.clip_factor[0]) * gradient
-    size = np.array([_weight_rms(cfg, plan(cfg).of_block(block)) for block in range(1, cfg.depth + 1)])
+    size = np.array([_weight_rms(cfg, plan(cfg).block_sublayers(block)) for block in range(1, cfg.depth + 1)])
     return np.divide(change, size, out=np.zeros(cfg.depth), where=size > 0)
 
 
@@ -71,7 +71,7 @@ def first_drop(cfg: RunConfig, trace: Trace) -> float:
 
     It is 0 for Adam, and under parametrisations in which learning rates differ between parameters.
     """
-    if cfg.optimizer in ADAM_LIKE or not uniform(cfg):
+    if cfg.optimizer in ADAM_LIKE or not has_uniform_rates(cfg):
         return 0.0
     gradient = float(trace.grad_norm[0])
     return float(trace.lr[0]) * float(trace.clip_factor[0]) * gradient**2 / float(trace.loss[0])
@@ -83,7 +83,7 @@ def update_reach(cfg: RunConfig, trace: Trace) -> float:
     rate = float(trace.lr[0])
     if rate == 0 or not first.any():
         return math.inf
-    steps = summed_rates(cfg) / rate / (1 - MOMENTUM if cfg.optimizer == "momentum" else 1)
+    steps = learning_rate_sum(cfg) / rate / (1 - MOMENTUM if cfg.optimizer == "momentum" else 1)
     return float(np.median(first[first > 0])) * steps
 
 
@@ -95,7 +95,7 @@ def logit_reach(cfg: RunConfig, size: float) -> float:
     """
     if cfg.optimizer not in ADAM_LIKE:
         return math.inf
-    return summed_rates(cfg) * cfg.width * output_factor(cfg) * min(size, 1.0)
+    return learning_rate_sum(cfg) * cfg.width * output_factor(cfg) * min(size, 1.0)
 
 
 def score_spread(cfg: RunConfig, trace: Trace) -> float:
@@ -144,6 +144,6 @@ def _matrices(cfg: RunConfig, sublayer: SublayerPlan) -> list[tuple[int, int, bo
         return []
     if sublayer.kind == "attn":
         return [(width, width, False)] * 3 + [(width, width, True)]
-    if one_layer(cfg, sublayer.kind):
+    if is_one_layer(cfg, sublayer.kind):
         return [(width, width, True)]
     return [(width, hidden, False), (hidden, width, True)]

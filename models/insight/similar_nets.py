@@ -118,7 +118,7 @@ def _is_within_grid(cfg: RunConfig) -> bool:
     """Whether every field of a net has a value that was drawn, or its default if the field was not varied."""
     defaults = {name: getattr(RunConfig, name) for name in knobs()} | NET_DEFAULTS[cfg.net]
     grid = {**{name: (value,) for name, value in defaults.items()}, **GRID, **NET_GRIDS[cfg.net]}
-    return cfg.overrides in ((), mix_ln(cfg.depth)) and all(
+    return cfg.overrides in ((), mix_ln_overrides(cfg.depth)) and all(
         _is_drawn(getattr(cfg, name), grid[name]) for name in defaults if name not in FIELDS_OFF_GRID
     )
 

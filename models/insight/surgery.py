@@ -110,4 +110,4 @@ def feed_forward_sentence(losses: Mapping[str, float], cuts: Mapping[str, float]
 
 def _parts(cfg: RunConfig, block: int) -> list[tuple[object, ...]]:
     """The fields that decide which weights each sublayer of a block has."""
-    return [(sublayer.identity, *sublayer.norms, sublayer.gate) for sublayer in plan(cfg).of_block(block)]
+    return [(sublayer.identity, *sublayer.norms, sublayer.gate) for sublayer in plan(cfg).block_sublayers(block)]

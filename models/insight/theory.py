@@ -178,7 +178,7 @@ def _reading(cfg: RunConfig, sublayers: tuple[SublayerPlan, ...]) -> str:
 
 def _branch_weight(cfg: RunConfig, sublayer: SublayerPlan) -> float:
     """Weight of a branch in the sum; 0 if the branch is exactly 0 at initialisation."""
-    is_zero = cfg.init == "zero last" and (not one_layer(cfg, sublayer.kind) or sublayer.activation != "sigmoid")
+    is_zero = cfg.init == "zero last" and (not is_one_layer(cfg, sublayer.kind) or sublayer.activation != "sigmoid")
     return 0.0 if sublayer.identity or is_zero else sublayer.scale
 
 

@@ -304,7 +304,9 @@ def _depth_fault(state: _NetState) -> Verdict | None:
     gradient_vanishes = state.gradient_change < math.log10(state.min_size)
     if state.alike or (state.directions < ONE_DIRECTION and state.head_normed):
         # Adam's steps do not shrink with the difference, and one answer for a whole sample needs little of it.
-        adam_may_undo = state.cfg.optimizer in ADAM_LIKE and not (gradient_vanishes or asks_each_token(state.cfg.task))
+        adam_may_undo = state.cfg.optimizer in ADAM_LIKE and not (
+            gradient_vanishes or predicts_every_token(state.cfg.task)
+        )
         kind, undone = ("borderline", ", which Adam may undo") if adam_may_undo else ("collapsed", "")
         also = ", and its gradient vanishes" if gradient_vanishes else ""
         return Verdict(kind, f"{kind.capitalize()}{also}: {_collapse_clause(state)}{undone}; {state.changes}.")
@@ -349,7 +351,7 @@ def _head_input_risks(state: _NetState) -> Iterator[str]:
     task = state.cfg.task
     if state.directions < FEW_DIRECTIONS:
         yield f"{state.vectors} differ in hardly more than one direction where the head reads them"
-    if asks_each_token(task) and state.directions < FEW_DIRECTIONS_PER_TOKEN:
+    if predicts_every_token(task) and state.directions < FEW_DIRECTIONS_PER_TOKEN:
         yield (
             f"{state.vectors} differ in {number(state.directions, 2)} directions where the head reads them, few for "
             f"the {TASKS[task].classes} answers"
@@ -381,7 +383,7 @@ def _optimizer_risks(state: _NetState) -> Iterator[str]:
 def _batch_norm_noise(state: _NetState) -> str:
     """How noisy the statistics of a batch norm over a few tokens are; empty for other nets."""
     tokens = state.cfg.batch * state.cfg.tokens
-    if tokens >= MIN_NORM_TOKENS or not normed_over_batch(state.cfg):
+    if tokens >= MIN_NORM_TOKENS or not uses_batch_statistics(state.cfg):
         return ""
     key = "statistics of two" if tokens == 2 else "statistics of few"
     return TEXTS(key, tokens=tokens, what=state.vectors, off=tokens**-0.5)

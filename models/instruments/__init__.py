@@ -41,7 +41,7 @@ def on_snapshot(measure: Callable[..., Any]) -> Instrument:
             result = measure(snapshot, **args)
             return (yield from result) if isinstance(result, Generator) else result
 
-        return (yield from followed(replays.snapshot(cfg, min(max(0, int(step)), cfg.steps)), measure_snapshot))
+        return (yield from chain(replays.snapshot(cfg, min(max(0, int(step)), cfg.steps)), measure_snapshot))
 
     return instrument
 

@@ -56,7 +56,7 @@ def cached_reading(snapshot: Snapshot, *, text: str) -> Cached:
     device = next(model.parameters()).device
     model = model.to(accumulate_dtype(device))
     x = torch.tensor([ids], device=device)
-    with torch.no_grad(), evaluating(model):
+    with torch.no_grad(), eval_mode(model):
         at_once_TC = model(x)[0]
         slid_C = model(x[:, 1:])[0, -1]
         caches = [_install_cache(part) for part in model.modules() if isinstance(part, Attention)]

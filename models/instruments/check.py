@@ -104,7 +104,7 @@ class _Bench:
 
     def loss(self) -> Tensor:
         """Loss at the current weights and shift."""
-        with hooked([(self.tap, lambda _m, _i, out: out + self.shift)]):
+        with forward_hooks([(self.tap, lambda _m, _i, out: out + self.shift)]):
             return cross_entropy(self.model(self.x), self.y)
 
     def gradients(self, matrices: Sequence[Tensor]) -> list[Tensor]:
@@ -124,7 +124,7 @@ class _Bench:
             inputs_positive: list[Tensor] = []
             for tensor, origin, part in zip(tensors, start, direction, strict=True):
                 tensor.copy_(origin + sign * step * part)
-            with torch.no_grad(), hooked([(relu, _sign_recorder(inputs_positive)) for relu in self.relus]):
+            with torch.no_grad(), forward_hooks([(relu, _sign_recorder(inputs_positive)) for relu in self.relus]):
                 losses.append(self.loss().item())
             positive.append(inputs_positive)
         for tensor, origin in zip(tensors, start, strict=True):

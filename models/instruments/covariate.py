@@ -39,7 +39,7 @@ def covariate_shift(
     if not 0 <= shift <= MAX_SHIFT:
         raise ValueError(f"shift is {shift!r}; legal is 0 to {MAX_SHIFT:g}")
     shifts = dict.fromkeys(NORMS, 0.0) | {SHIFTED: float(shift)}
-    steps = even_steps(cfg.steps, MEASURED_STEPS)
+    steps = evenly_spaced_steps(cfg.steps, MEASURED_STEPS)
     means, spreads, losses, accuracies = [], [], [], []
     for done, (name, size) in enumerate(shifts.items()):
         norm = "batch norm" if name == SHIFTED else name
@@ -48,7 +48,7 @@ def covariate_shift(
         statistics = []
         for at, step_to_measure in enumerate(steps):
             low, high = ((done + part / len(steps)) / len(shifts) for part in (at, at + 1))
-            yield from within(trained(run, step_to_measure), low, high)
+            yield from rescale_progress(train_to(run, step_to_measure), low, high)
             statistics.append(branch_input_statistics(run, block))
         for hook in hooks:
             hook.remove()
@@ -73,7 +73,7 @@ def branch_input_statistics(run: Run, block: int) -> tuple[np.ndarray, np.ndarra
     branch_inputs: list[Tensor] = []
     function: nn.Module = run.model.stream.sublayers[block - 1].function  # type: ignore[assignment]
     hook = function.register_forward_pre_hook(lambda _, inputs: branch_inputs.append(inputs[0]))
-    with statistics_kept(run.model):
+    with preserve_buffers(run.model):
         run.model(run.task.held_out[0][:SAMPLES])
     hook.remove()
     spread, mean = torch.std_mean(branch_inputs[0].flatten(0, -2).double(), 0, correction=0)

@@ -54,16 +54,16 @@ def sharpness(replays: Replays, cfg: RunConfig, *, step: int) -> Work[Sharpness]
 
     There are fewer steps if the run diverges earlier.
     """
-    steps = even_steps(min(max(0, int(step)), cfg.steps), MEASURED_STEPS)
+    steps = evenly_spaced_steps(min(max(0, int(step)), cfg.steps), MEASURED_STEPS)
     rates = learning_rates(cfg)
     measured: dict[int, Eigenvalue] = {}
     start, samples = None, 0
     for at, step_to_measure in enumerate(steps):
         low, middle, high = ((at + part) / len(steps) for part in (0, 0.3, 1))
-        snapshot = yield from within(replays.snapshot(cfg, step_to_measure), low, middle)
+        snapshot = yield from rescale_progress(replays.snapshot(cfg, step_to_measure), low, middle)
         if snapshot.step < step_to_measure:
             break
-        eigenvalue, samples = yield from within(sharpness_of(snapshot, start), middle, high)
+        eigenvalue, samples = yield from rescale_progress(sharpness_of(snapshot, start), middle, high)
         start = eigenvalue.finite_vector
         measured[step_to_measure] = eigenvalue
     return Sharpness(
@@ -81,11 +81,11 @@ def sharpness_of(snapshot: Snapshot, start: Tensor | None = None) -> Work[tuple[
 
     Power iteration begins at `start`, or at a random vector that the seed decides.
     """
-    parts, samples = yield from within(hessian_products(snapshot), 0.0, 1 / 7)
+    parts, samples = yield from rescale_progress(hessian_products(snapshot), 0.0, 1 / 7)
     if start is None:
         count = sum(p.numel() for p in snapshot.model.parameters() if p.requires_grad)
         start = torch.randn(count, generator=generator(snapshot.cfg.seed, "sharpness"), dtype=torch.float64)
-    return (yield from within(largest_eigenvalue(parts, start), 1 / 7, 1.0)), samples
+    return (yield from rescale_progress(largest_eigenvalue(parts, start), 1 / 7, 1.0)), samples
 
 
 def hessian_products(snapshot: Snapshot) -> Work[tuple[list[Product], int]]:
@@ -96,7 +96,7 @@ def hessian_products(snapshot: Snapshot) -> Work[tuple[list[Product], int]]:
     model, x, y = snapshot.exact()
     sample_work = PRODUCT_PASSES * max(1, matrix_size(model.stream)) * snapshot.cfg.tokens
     samples = max(1, min(len(x), int(MAX_PRODUCT_WORK / sample_work)))
-    size = samples if normed_over_batch(snapshot.cfg) else max(1, min(samples, int(MAX_PART_WORK / sample_work)))
+    size = samples if uses_batch_statistics(snapshot.cfg) else max(1, min(samples, int(MAX_PART_WORK / sample_work)))
     losses = (y[:samples] != NO_LOSS).sum()
     parts = []
     for part_x, part_y in zip(x[:samples].split(size), y[:samples].split(size), strict=True):
@@ -156,7 +156,7 @@ def stream_jacobian(snapshot: Snapshot) -> Work[StreamJacobian]:
     if width > MAX_WIDTH:
         raise ValueError(f"width is {width}; the Jacobian is taken up to {MAX_WIDTH}")
     model, x, _ = snapshot.exact()
-    x = x if normed_over_batch(snapshot.cfg) else x[:1]  # without batch norm no other sample matters
+    x = x if uses_batch_statistics(snapshot.cfg) else x[:1]  # without batch norm no other sample matters
     model.requires_grad_(False)
     x0 = model.position(model.embed(x)).requires_grad_()
     with sdpa_kernel(SDPBackend.MATH):  # the only attention kernel whose backward takes several gradients at once

@@ -41,7 +41,9 @@ def update(replays: Replays, cfg: RunConfig, *, step: int) -> Work[Update]:
     """How far a step of gradient descent, of the blocks' matrices or of all parameters, moves its batch's logits."""
     rows = []
     for at, seeded in enumerate(with_seeds(cfg)):
-        snapshot = yield from within(replays.snapshot(seeded, min(step, cfg.steps)), at / SEEDS, (at + 1) / SEEDS)
+        snapshot = yield from rescale_progress(
+            replays.snapshot(seeded, min(step, cfg.steps)), at / SEEDS, (at + 1) / SEEDS
+        )
         rows.append(logit_changes(snapshot))
     matrices, everything = np.array(rows).T
     return Update(matrices, everything)
@@ -71,14 +73,14 @@ def logit_changes(snapshot: Snapshot) -> tuple[float, float]:
 
 def smoothness(_replays: Replays, cfg: RunConfig, *, step: int, noise: bool = False) -> Work[Smoothness]:
     """Change of the gradient along a step, at GRADIENT_STEPS steps; `noise` adds noise behind every batch norm."""
-    steps = even_steps(min(step, cfg.steps), GRADIENT_STEPS)
+    steps = evenly_spaced_steps(min(step, cfg.steps), GRADIENT_STEPS)
     changes, losses = np.full((SEEDS, len(steps)), np.nan), np.full((SEEDS, max(steps[-1], 1)), np.nan)
     for seed, seeded in enumerate(with_seeds(cfg)):
         run = Run(seeded, probe=False, frames=False)
         with noise_behind_norms(run.model, seeded.seed) if noise else nullcontext():
             for at, step_to_measure in enumerate(steps):
                 low, high = ((seed + part / len(steps)) / SEEDS for part in (at, at + 1))
-                yield from within(trained(run, step_to_measure), low, high)
+                yield from rescale_progress(train_to(run, step_to_measure), low, high)
                 if run.step < step_to_measure:
                     break
                 changes[seed, at] = gradient_change(run)
@@ -148,13 +150,13 @@ def edge_of_stability(_replays: Replays, cfg: RunConfig, *, step: int) -> Work[E
         start = None
         for at, step_to_measure in enumerate(steps):
             low, middle, high = ((seed + (at + part) / len(steps)) / SEEDS for part in (0, 0.3, 1))
-            yield from within(trained(run, step_to_measure), low, middle)
+            yield from rescale_progress(train_to(run, step_to_measure), low, middle)
             if run.step < step_to_measure:
                 break
-            eigenvalue, _ = yield from within(sharpness_of(snapshot_of(run), start), middle, high)
+            eigenvalue, _ = yield from rescale_progress(sharpness_of(snapshot_of(run), start), middle, high)
             values[seed, at] = eigenvalue.value
             start = eigenvalue.finite_vector
-        yield from trained(run, last)
+        yield from train_to(run, last)
         losses[seed, : run.step] = run.trace().loss[: run.step]
     return EdgeOfStability(np.array(steps), values, losses, cfg.lr)
 

@@ -61,13 +61,13 @@ def few_samples(
 
     `step` is not used. ValueError for a number of samples outside MIN_SAMPLES to MAX_SAMPLES.
     """
-    check_whole("samples", samples, MIN_SAMPLES, MAX_SAMPLES)
-    steps = even_steps(cfg.steps, MEASURED_STEPS)
+    check_integer("samples", samples, MIN_SAMPLES, MAX_SAMPLES)
+    steps = evenly_spaced_steps(cfg.steps, MEASURED_STEPS)
     results: dict[str, list[Any]] = {name: [] for name in ("train", "held_out", "accuracy", "sharpness", "rise")}
     nets = [replace(cfg, norm=norm, seed=cfg.seed + at) for norm in norms for at in range(seeds)]
     for done, net in enumerate(nets):
         work = _train_on_few(net, samples, steps)
-        fields = yield from within(work, done / len(nets), (done + 1) / len(nets))
+        fields = yield from rescale_progress(work, done / len(nets), (done + 1) / len(nets))
         for name, values in fields.items():
             results[name].append(values)
     by_norm = {name: np.array(values) for name, values in results.items()}
@@ -83,12 +83,12 @@ def _train_on_few(cfg: RunConfig, samples: int, steps: Sequence[int]) -> Work[di
     run.task = FewSamples(run.task, samples)  # type: ignore[assignment]
     measured = []
     for step in steps:
-        yield from within(trained(run, step), 0.8 * run.step / cfg.steps, 0.8 * step / cfg.steps)
+        yield from rescale_progress(train_to(run, step), 0.8 * run.step / cfg.steps, 0.8 * step / cfg.steps)
         measured.append(losses(run))
     train, held_out, accuracy = zip(*measured, strict=True)
     snapshot = replace(snapshot_of(run), task=FullBatch(run.task.task, samples))  # type: ignore[attr-defined,arg-type]
     fields = {"train": train, "held_out": held_out, "accuracy": accuracy, "rise": rise(snapshot)}
-    eigenvalue, _ = yield from within(sharpness_of(snapshot), 0.85, 1.0)
+    eigenvalue, _ = yield from rescale_progress(sharpness_of(snapshot), 0.85, 1.0)
     return fields | {"sharpness": eigenvalue.value}
 
 
@@ -97,7 +97,7 @@ def losses(run: Run) -> tuple[float, float, float]:
     """Loss on the few samples, held-out loss and held-out accuracy, in eval mode."""
     task = run.task
     assert isinstance(task, FewSamples)
-    with evaluating(run.model):
+    with eval_mode(run.model):
         train = cross_entropy(run.model(task.x), task.y).item()
     held_out = evaluate_held_out(run.model, task.task)
     return train, held_out.loss, held_out.accuracy

@@ -31,7 +31,7 @@ def continuation(
     A net that writes text reads the last T tokens. A sequence stops when its T positions are full, or at a position
     where the task takes no loss. ValueError for a text without a known token, and for a count beyond MAX_ANSWER_TOKENS.
     """
-    check_whole("count", count, 1, MAX_ANSWER_TOKENS)
+    check_integer("count", count, 1, MAX_ANSWER_TOKENS)
     cfg, names, ids = snapshot.cfg, class_names(snapshot.cfg), vocabulary(snapshot.cfg)
     prompt = split_tokens(cfg, text)[:MAX_PROMPT_TOKENS]
     unknown = [token for token in prompt if token not in ids]
@@ -94,7 +94,7 @@ def replacement(snapshot: Snapshot, *, text: str, at: int, token: str) -> Revisi
     ValueError for a position outside the text, and for a `token` that is not exactly one token.
     """
     before, tokens = token_ids(snapshot.cfg, text), split_tokens(snapshot.cfg, text)
-    check_whole("at", at, 0, len(tokens) - 1)
+    check_integer("at", at, 0, len(tokens) - 1)
     if len(split_tokens(snapshot.cfg, token)) != 1:
         raise ValueError(f"token is {token[:20]!r}; exactly one takes the place of another")
     tokens[at] = token.strip() or token
@@ -124,7 +124,7 @@ def refinement(snapshot: Snapshot, *, text: str) -> Refinement:
 
 def _next_probabilities(model: Net, ids: list[int]) -> np.ndarray:
     """Probabilities (C,) of the token after `ids`."""
-    with torch.no_grad(), evaluating(model):
+    with torch.no_grad(), eval_mode(model):
         logits = model(torch.tensor([ids], device=next(model.parameters()).device))
     return np.asarray(logits[0, -1].softmax(-1).cpu().numpy())
 

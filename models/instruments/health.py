@@ -33,7 +33,7 @@ def health(snapshot: Snapshot, parts: int = MICRO_BATCHES) -> Work[Health]:
 
 def gradient_noise(snapshot: Snapshot, parts: int) -> Work[GradientNoise]:
     """Signal and noise over at most `parts` micro-batches of equal size; samples left over are not used."""
-    batch, batch_norm = snapshot.cfg.batch, normed_over_batch(snapshot.cfg)
+    batch, batch_norm = snapshot.cfg.batch, uses_batch_statistics(snapshot.cfg)
     count = min(parts, batch // (MIN_BATCH_NORM_SAMPLES if batch_norm else 1))
     count = count if count > 1 else 0
     size = batch // count if count else 0

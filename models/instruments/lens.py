@@ -33,12 +33,12 @@ def lens(snapshot: Snapshot, *, text: str | None = None, sample: int = 0, block:
     """
     x, y = _inputs(snapshot, text, sample)
     net = snapshot.model.stream
-    check_whole("block", block, 1, len(net.blocks))
+    check_integer("block", block, 1, len(net.blocks))
     shown_block = list(net.blocks.values())[block - 1]
     attention = attention_in(shown_block)
     attention_inputs = [] if attention is None else [shown_block["attn"].input_scale]  # type: ignore[index]
     sites = len(net.stream_taps)
-    with torch.no_grad(), evaluating(snapshot.model):
+    with torch.no_grad(), eval_mode(snapshot.model):
         with probe_outputs([*net.stream_taps, *net.branch_taps, *attention_inputs], gradients=False) as probe:
             snapshot.model(x)
             tensors = probe.tensors()
@@ -56,7 +56,7 @@ def lens(snapshot: Snapshot, *, text: str | None = None, sample: int = 0, block:
         limit=snapshot.cfg.tokens,
         samples=len(snapshot.task.held_out[0]),
         classes=tuple(class_names(snapshot.cfg)),
-        batch_norm=normed_over_batch(snapshot.cfg),
+        batch_norm=uses_batch_statistics(snapshot.cfg),
         has_loss=has_loss.cpu().numpy(),
         truth=y[0].where(y[0] != NO_LOSS, NO_CLASS).cpu().numpy(),
         attention=weights.float().cpu().numpy(),

@@ -92,7 +92,7 @@ def _forward(model: Net, x: Tensor) -> tuple[dict[nn.Module, Tensor], Tensor]:
         return lambda _module, args, _output: inputs.__setitem__(owner, args[0])
 
     hooks = [(module, recorder(owner)) for owner, module in hooked_modules.items()]
-    with hooked(hooks), sdpa_kernel(SDPBackend.MATH):
+    with forward_hooks(hooks), sdpa_kernel(SDPBackend.MATH):
         return inputs, net(model.position(model.embed(x)))
 
 

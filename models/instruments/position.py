@@ -98,8 +98,8 @@ def beyond(snapshot: Snapshot) -> Work[Beyond]:
         attention = attention_in(block)
         if attention is not None and isinstance(attention.turn, Rotary):
             attention.turn = Rotary(length, cfg.width // cfg.heads).to(device)
-    text = codes(device)
-    start = np.linspace(split(), len(text) - length - 1, LONG_WINDOWS).astype(np.int64)
+    text = text_classes(device)
+    start = np.linspace(held_out_start(), len(text) - length - 1, LONG_WINDOWS).astype(np.int64)
     x_BT, y_BT = windows(text, torch.from_numpy(start).to(device), length)
     total_T = torch.zeros(length, dtype=torch.float32, device=device)
     for first in range(0, LONG_WINDOWS, FORWARD_BATCH):

@@ -38,7 +38,7 @@ def surgery(
     `other` is the block to swap with, `slot` (a key of `norm_slots`) the norm to remove. ValueError for an operation, a
     block or a slot that this net does not have.
     """
-    check_whole("block", block, 1, snapshot.cfg.depth)
+    check_integer("block", block, 1, snapshot.cfg.depth)
     replacements = _replacements(snapshot, operation, block, other=other, slot=slot)
     before = evaluate_held_out(snapshot.model, snapshot.task)
     yield 0.5

@@ -35,7 +35,7 @@ def translation(_replays: Replays, cfg: RunConfig, *, step: int = 0) -> Work[Tra
     optimizer = build_optimizer(
         cfg.optimizer, net.parameters(), lr=cfg.lr, weight_decay=cfg.weight_decay, decay_all=cfg.decayed == "all"
     )
-    measured_steps = even_steps(cfg.steps, MEASURED_STEPS)
+    measured_steps = evenly_spaced_steps(cfg.steps, MEASURED_STEPS)
     losses: list[float] = []
     measurements: list[dict[str, Any]] = []
     began = time.monotonic()
@@ -47,7 +47,7 @@ def translation(_replays: Replays, cfg: RunConfig, *, step: int = 0) -> Work[Tra
         for group in optimizer.param_groups:
             group["lr"] = rates[current_step]
         source, answer = question_and_answer(task.batch(current_step)[0])
-        loss = cross_entropy(net(source, shifted(answer, net.start)), answer)
+        loss = cross_entropy(net(source, shift_right(answer, net.start)), answer)
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
@@ -71,7 +71,7 @@ def translation(_replays: Replays, cfg: RunConfig, *, step: int = 0) -> Work[Tra
 def measure_translation(net: Translator, task: TaskData) -> dict[str, Any]:
     """Fields of `Translation` on the held-out split; the decoder reads the correct symbols before each position."""
     source, answer = question_and_answer(task.held_out[0])
-    logits = net(source, shifted(answer, net.start))
+    logits = net(source, shift_right(answer, net.start))
     attention = net.looks()
     is_aligned = (source[:, None] == answer[:, :, None])[None, :, None]
     return {

@@ -12,7 +12,7 @@ from models.insight.remedy import LONGER, LONGEST, STEPS, candidates, judge_tria
 from models.instruments.surgery import evaluate_held_out
 from models.spec import RunConfig
 from models.training import Replays, Run, Work
-from models.training.replay import trained, within
+from models.training.replay import rescale_progress, train_to
 
 MAX_WARMUP_STEPS = 60  # by which a trial is extended
 MAX_LEARNING = 3  # trials that learn, after which no further changes are tried
@@ -35,7 +35,7 @@ def trial(
         for steps in (STEPS, LONGER):
             end = min(cfg.steps, LONGEST, steps + extension)
             low, high = (at + done / (LONGER + extension + LONGEST) for done in (run.step, end))
-            yield from within(trained(run, end), low / len(remedies), high / len(remedies))
+            yield from rescale_progress(train_to(run, end), low / len(remedies), high / len(remedies))
             result = _result(run)
             if result.learns or not (result.steady or result.falling):
                 break
@@ -46,7 +46,7 @@ def trial(
     if not any(result.learns for result in results):
         steady = [at for at, result in enumerate(results) if result.steady]
         for at in sorted(steady, key=lambda at: results[at].held_out)[:MAX_CONTINUED]:
-            yield from within(trained(runs[at], min(cfg.steps, LONGEST)), 0.99, 1.0)
+            yield from rescale_progress(train_to(runs[at], min(cfg.steps, LONGEST)), 0.99, 1.0)
             results[at] = _result(runs[at])
     return Trial(tuple(results))
 

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from models.insight.sentences import sentence_changes
-from models.runlog import END, LogHead, RunLog, divergence_event, frame_event, made_here, said_event
+from models.insight.said import changes
+from models.runlog import END, LogHead, RunLog, divergence_event, engine_fingerprint, frame_event, sentences_event
 from models.service.wire import Message
 from models.spec import RunConfig
 from models.training.batched import SeedRuns
@@ -34,10 +34,13 @@ def log_opening(cfg: RunConfig, seeds: int) -> tuple[LogHead, np.ndarray, list[M
     if seeds > 1:
         run = seed_runs(cfg, seeds, frames=False)
         run.advance(1)
-    trace = replace(run.traces()[0], frames=tuple(first.frames))
-    ends = [divergence_event(end, seed) for seed, end in enumerate(run.divergences) if end]
-    event = said_event(1, sentence_changes(cfg, trace, range(1), {}))
-    return head_of(run), run.rows()[:1], [frame_event(first.frames[0], 0, draft=True), *ends, event]
+    trace = replace(run.traces()[0], frames=tuple(first_run.frames))
+    events = [
+        frame_event(first_run.frames[0], 0, draft=True),
+        *(divergence_event(divergence, seed) for seed, divergence in enumerate(run.divergences) if divergence),
+        sentences_event(1, changes(cfg, trace, range(1), {})),
+    ]
+    return log_head(run), run.rows()[:1], events
 
 
 def append_to_log(run: Run | SeedRuns, log: RunLog) -> None:
@@ -70,5 +73,5 @@ def _new_sentences(cfg: RunConfig, log: RunLog) -> list[Message]:
     trace = log.trace()
     if trace is None or log.narrated_length >= log.length:
         return []
-    last = {kind: texts[-1][1] for kind, texts in log.said().items()}
-    return [said_event(log.length, sentence_changes(cfg, trace, range(log.spoken, len(trace)), last))]
+    last = {kind: texts[-1][1] for kind, texts in log.sentences().items()}
+    return [sentences_event(log.length, changes(cfg, trace, range(log.narrated_length, len(trace)), last))]

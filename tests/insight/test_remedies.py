@@ -46,7 +46,7 @@ def offered(cfg: RunConfig, first=(), fixed=(), diverged=True):
     """What helps, the best first, and all that was tried."""
     lost = trained(cfg).trace().divergence if diverged else None
     asked = {"first": first, "fixed": fixed, "diverged": lost.step if lost else -1}
-    every, tried = candidates(cfg, first, fixed), finished(trial(Replays(), cfg, **asked)).results
+    every, tried = candidates(cfg, first, fixed), result_of(trial(Replays(), cfg, **asked)).results
     return [every[at] for at in rank_helpful(every, tried, diverged=diverged)], dict(
         zip([one.label for one in every], tried, strict=False)
     )

@@ -51,7 +51,7 @@ def sentence_of(found):
 def test_every_arrangement_agrees_with_differences_and_with_its_log(cfg):
     run = Run(cfg)
     run.advance(4)
-    found = finished(check(snapshot(cfg), block=2))
+    found = result_of(check(snapshot(cfg), block=2))
     assert found.target == ("weights", "weights", "stream", "stream")
     error = np.abs(found.analytic - chosen(found, "difference"))
     smooth = chosen(found, "kinks") == 0
@@ -123,7 +123,7 @@ def test_kinks_of_relu_are_counted_at_large_steps():
 
 def test_a_block_without_weights_has_a_stream_only_and_an_absent_block_is_refused():
     cfg = RunConfig(**TINY, overrides=((1, "identity", True),))
-    found = finished(check(snapshot(cfg), block=1))
+    found = result_of(check(snapshot(cfg), block=1))
     assert found.target == ("stream", "stream")
     assert list(found.rms) == ["stream"]
     with pytest.raises(ValueError, match="block is 3; legal is a whole number from 1 to 2"):

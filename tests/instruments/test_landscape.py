@@ -171,7 +171,7 @@ def test_a_product_with_a_vector_is_that_of_the_full_hessian_and_of_attention_to
     cfg = RunConfig(
         net="transformer", task="digits", heads=2, **TINY | {"depth": 1, "width": 8, "batch": 3, "activation": "tanh"}
     )
-    parts, samples = finished(hessian_products(still_at(cfg, 2)))
+    parts, samples = result_of(hessian_products(still_at(cfg, 2)))
     full = full_hessian(cfg, 2)
     v = torch.randn(len(full), dtype=torch.float64, generator=torch.Generator().manual_seed(3))
     assert (len(parts), samples) == (1 if work > 1 else 3, 3)
@@ -182,7 +182,7 @@ def test_a_product_with_a_vector_is_that_of_the_full_hessian_and_of_attention_to
 def test_the_largest_eigenvalue_is_found_where_a_negative_one_is_larger_or_as_large(values):
     turn, _ = np.linalg.qr(np.random.default_rng(0).standard_normal((3, 3)))
     matrix = torch.from_numpy(turn @ np.diag(values) @ turn.T)
-    value, _, _, _ = finished(largest_eigenvalue([lambda v: matrix @ v], torch.ones(3, dtype=torch.float64)))
+    value, _, _, _ = result_of(largest_eigenvalue([lambda v: matrix @ v], torch.ones(3, dtype=torch.float64)))
     assert value == pytest.approx(max(values), abs=0.02)
 
 
@@ -213,7 +213,7 @@ def test_the_rate_is_that_of_the_schedule():
 
 def test_a_net_that_is_too_large_for_its_batch_is_measured_on_fewer_samples(monkeypatch):
     monkeypatch.setattr(curvature, "MAX_PRODUCT_WORK", 6 * 2 * 2 * 8 * 8 * 3)
-    found = finished(sharpness(Replays(), RunConfig(**TINY), step=0))
+    found = result_of(sharpness(Replays(), RunConfig(**TINY), step=0))
     assert found.samples == 3
 
 

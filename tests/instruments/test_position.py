@@ -53,18 +53,18 @@ def test_a_stream_that_is_not_finite_has_no_answer():
 
 
 def test_the_table_is_that_of_the_net_and_rotary_and_none_have_no_rows():
-    found = finished(probe_positions(snapshot()))
+    found = result_of(probe_positions(snapshot()))
     np.testing.assert_array_equal(found.table, sinusoids(32, 16).numpy())
     assert found.accuracy.shape == found.r2.shape == (5,)
     assert found.chance == 1 / 32
     assert (found.learned_from, found.tested) == (LEARNED_FROM, 64)
     for position in ("rotary", "none"):
-        assert len(finished(probe_positions(snapshot(replace(SMALL, position=position)))).table) == 0
+        assert len(result_of(probe_positions(snapshot(replace(SMALL, position=position)))).table) == 0
 
 
 def test_with_a_skip_the_place_stays_and_without_it_fades():
     deep = replace(SMALL, depth=6, width=32)
-    kept, lost = (finished(probe_positions(snapshot(replace(deep, residual=on)))).accuracy for on in (True, False))
+    kept, lost = (result_of(probe_positions(snapshot(replace(deep, residual=on)))).accuracy for on in (True, False))
     assert kept[0] == lost[0] > 0.8
     assert kept[-1] > 0.4
     assert lost[-1] < 0.15
@@ -72,7 +72,7 @@ def test_with_a_skip_the_place_stays_and_without_it_fades():
 
 def test_without_positions_only_the_mask_tells_the_place():
     masked, free = (
-        finished(probe_positions(snapshot(replace(SMALL, position="none", mask=mask)))).r2
+        result_of(probe_positions(snapshot(replace(SMALL, position="none", mask=mask)))).r2
         for mask in ("causal", "none")
     )
     assert masked[0] < 0.02
@@ -82,7 +82,7 @@ def test_without_positions_only_the_mask_tells_the_place():
 
 def test_tasks_without_places_are_refused_in_words():
     with pytest.raises(ValueError, match="no sequences of symbols"):
-        finished(probe_positions(snapshot(RunConfig(depth=1, width=8))))
+        result_of(probe_positions(snapshot(RunConfig(depth=1, width=8))))
 
 
 @pytest.mark.parametrize("position", ["sinusoidal", "rotary", "relative bias", "alibi", "none"])
@@ -112,7 +112,7 @@ def test_the_net_that_was_asked_is_as_it_was():
     x = one.task.draw(2, generator(HELD_OUT_SEED, "again"))[0]
     with torch.no_grad():
         before = one.model(x)
-        finished(beyond(one))
-        finished(probe_positions(one))
+        result_of(beyond(one))
+        result_of(probe_positions(one))
         assert torch.equal(one.model(x), before)
     assert one.model.training

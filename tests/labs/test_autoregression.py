@@ -42,7 +42,7 @@ def test_the_prompts_of_all_examples_can_be_read():
         run = Run(configuration(example.task, "pre-norm", 1, 50), probe=False, frames=False)
         end = "" if example.end == "none" else example.end
         settings = {"count": example.length, "temperature": example.temperature, "end": end}
-        found = finished(continuation(snapshot_of(run), text=example.prompt, **settings))
+        found = result_of(continuation(snapshot_of(run), text=example.prompt, **settings))
         assert found.written
         assert found.unknown == ()
 
@@ -52,7 +52,7 @@ def test_a_net_of_this_page_learns_to_say_a_sequence_again_token_by_token():
     run = Run(configuration("copy", "pre-norm", 1, 300), probe=False, frames=False)
     before = result_of(continuation(snapshot_of(run), text=SIXTEEN, count=20))
     run.advance(300)
-    after = finished(continuation(snapshot_of(run), text=SIXTEEN, count=20))
+    after = result_of(continuation(snapshot_of(run), text=SIXTEEN, count=20))
     assert sum(a == b for a, b in zip(before.written, SIXTEEN.split(), strict=True)) < 8
     assert sum(a == b for a, b in zip(after.written, SIXTEEN.split(), strict=True)) > 12
     assert after.stopped == "full"

@@ -143,7 +143,7 @@ def test_the_part_trains_at_a_button(trainer_in_this_process, monkeypatch):
     sound(page.run())
     press(page, "Train 6 nets")
     until(page, lambda: "Held-out loss" in charts(page))
-    expected = finished(few_samples(Replays(), TINY, norms=few.NORMS, samples=20, seeds=2))
+    expected = result_of(few_samples(Replays(), TINY, norms=few.NORMS, samples=20, seeds=2))
     assert overfitting_sentence(few.NORMS, expected.held_out[..., -1], expected.accuracy[..., -1]) in words(page)
     assert flatness_sentence(few.NORMS, expected.rise) in words(page)
     drawn(charts(page)["Held-out loss"])

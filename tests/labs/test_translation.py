@@ -9,7 +9,7 @@ from torch import nn
 
 from components.labs.attention.translation import attention_map, configuration, loss_chart, pair_sentence
 from models.instruments.translation import MEASURED_STEPS, question_and_answer, translation
-from models.nets.translator import CrossAttention, Translator, shifted
+from models.nets.translator import CrossAttention, Translator, shift_right
 from models.spec import RunConfig
 from models.tasks import open_task
 from models.training import Replays, cross_entropy, result_of
@@ -90,7 +90,7 @@ def test_the_pair_is_trained_as_a_plain_loop_trains_it(trained):
     adam, losses = torch.optim.Adam(net.parameters(), lr=0.01), []
     for step in range(cfg.steps):
         source, answer = question_and_answer(task.batch(step)[0])
-        loss = nn.functional.cross_entropy(net(source, shifted(answer, 16)).flatten(0, 1), answer.flatten())
+        loss = nn.functional.cross_entropy(net(source, shift_right(answer, 16)).flatten(0, 1), answer.flatten())
         adam.zero_grad()
         loss.backward()
         adam.step()

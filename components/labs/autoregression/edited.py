@@ -58,7 +58,7 @@ def draw(panel: InstrumentPanel, text: str, symbols: Sequence[str]) -> None:
     token = edit.instead if edit.instead in symbols else edit.instead.strip()
     if token not in symbols:
         unit = "character" if is_text else "number"
-        st.error(TEXTS("no such token", what=unit, known=literal(" ".join(map(visible_token, symbols)))))
+        st.error(TEXTS("no such token", what=unit, known=escape_markdown(" ".join(map(visible_token, symbols)))))
         return
     if token == tokens[edit.replaced]:
         st.info(TEXTS("the same token"))
