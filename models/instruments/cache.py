@@ -39,7 +39,7 @@ class KeyValueCache:
 
     def _rotate(self, x_BH1K: Tensor) -> Tensor:
         """Applies the attention's rotation for `position`; zeros in front put the token there."""
-        return self.attention.turn(F.pad(x_BH1K, (0, 0, self.position, 0)))[:, :, -1:]
+        return self.attention.rotation(F.pad(x_BH1K, (0, 0, self.position, 0)))[:, :, -1:]
 
 
 def cached_reading(snapshot: Snapshot, *, text: str) -> Cached:

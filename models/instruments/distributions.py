@@ -73,7 +73,7 @@ def layer_film(replays: Replays, cfg: RunConfig, *, step: int, site: str, inside
     def measure(snapshot: Snapshot) -> Histogram:
         return histogram(module_outputs(snapshot, [_module_at(snapshot.model, index, inside=inside)])[0])
 
-    histograms = yield from replays.film(cfg, steps, measure)
+    histograms = yield from replays.map_steps(cfg, steps, measure)
     return Film(**_histogram_fields(histograms), steps=np.array(steps[: len(histograms)]))
 
 

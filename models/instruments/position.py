@@ -96,8 +96,8 @@ def beyond(snapshot: Snapshot) -> Work[Beyond]:
         model.position = Positions(sinusoids(length, cfg.width).to(device), learned=False)
     for block in model.stream.blocks.values():
         attention = attention_in(block)
-        if attention is not None and isinstance(attention.turn, Rotary):
-            attention.turn = Rotary(length, cfg.width // cfg.heads).to(device)
+        if attention is not None and isinstance(attention.rotation, Rotary):
+            attention.rotation = Rotary(length, cfg.width // cfg.heads).to(device)
     text = text_classes(device)
     start = np.linspace(held_out_start(), len(text) - length - 1, LONG_WINDOWS).astype(np.int64)
     x_BT, y_BT = windows(text, torch.from_numpy(start).to(device), length)

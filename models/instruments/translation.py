@@ -72,7 +72,7 @@ def measure_translation(net: Translator, task: TaskData) -> dict[str, Any]:
     """Fields of `Translation` on the held-out split; the decoder reads the correct symbols before each position."""
     source, answer = question_and_answer(task.held_out[0])
     logits = net(source, shift_right(answer, net.start))
-    attention = net.looks()
+    attention = net.cross_attention_weights()
     is_aligned = (source[:, None] == answer[:, :, None])[None, :, None]
     return {
         "held_out": cross_entropy(logits, answer).item(),

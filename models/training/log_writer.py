@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from models.insight.said import changes
+from models.insight.sentences import sentence_changes
 from models.runlog import END, LogHead, RunLog, divergence_event, engine_fingerprint, frame_event, sentences_event
 from models.service.wire import Message
 from models.spec import RunConfig
@@ -38,7 +38,7 @@ def log_opening(cfg: RunConfig, seeds: int) -> tuple[LogHead, np.ndarray, list[M
     events = [
         frame_event(first_run.frames[0], 0, draft=True),
         *(divergence_event(divergence, seed) for seed, divergence in enumerate(run.divergences) if divergence),
-        sentences_event(1, changes(cfg, trace, range(1), {})),
+        sentences_event(1, sentence_changes(cfg, trace, range(1), {})),
     ]
     return log_head(run), run.rows()[:1], events
 
@@ -74,4 +74,4 @@ def _new_sentences(cfg: RunConfig, log: RunLog) -> list[Message]:
     if trace is None or log.narrated_length >= log.length:
         return []
     last = {kind: texts[-1][1] for kind, texts in log.sentences().items()}
-    return [sentences_event(log.length, changes(cfg, trace, range(log.narrated_length, len(trace)), last))]
+    return [sentences_event(log.length, sentence_changes(cfg, trace, range(log.narrated_length, len(trace)), last))]

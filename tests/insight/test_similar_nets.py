@@ -74,7 +74,7 @@ def test_nothing_is_said_of_a_net_that_differs_in_one_field_from_all_that_was_dr
 def test_every_field_has_bounds_and_every_net_that_is_drawn_lies_within_them() -> None:
     assert set(GRID) | set(NET_GRIDS["mlp"]) | set(FIELDS_OFF_GRID) <= set(knobs())
     for cfg in drawn.configurations():
-        assert similar_nets_sentence(cfg, "healthy") or similar_nets.note(cfg), cfg
+        assert similar_nets_sentence(cfg, "healthy") or similar_nets.config_caution(cfg), cfg
 
 
 @pytest.mark.usefixtures("counted")
