@@ -71,8 +71,8 @@ FALLBACK_BOXES = {
     "attention": "masked attention",
     "cross-attention": "masked attention",
 }
-SIZE = Size(box_height=25, letter_width=7.4, padding=14, add_radius=10)
-COLUMN, GAP = 206, 8  # pixels, of a column and between boxes
+DRAWING_SIZE = Size(box_height=25, letter_width=7.4, padding=14, add_radius=10)
+COLUMN_PIXELS, GAP_PIXELS = 206, 8  # a column, and the gap between its boxes
 RESIDUAL_REACH, BOX_REACH, FRAME_REACH = 84, 64, 98  # pixels, from the middle of a column outwards
 
 
@@ -128,18 +128,18 @@ def counts_sentence(drawn: list[MapStack]) -> str:
 
 def transformer_svg(drawn: list[MapStack]) -> tuple[str, list[str]]:
     """The SVG of the stacks side by side, read upwards, and the names of its boxes."""
-    drawing = Drawing(size=SIZE)
+    drawing = Drawing(size=DRAWING_SIZE)
     columns = []
     for i, stack in enumerate(drawn):
         is_last = stack is drawn[-1]
-        column = _Column(drawing, COLUMN * (i + 0.5), 1 if is_last else -1)
+        column = _Column(drawing, COLUMN_PIXELS * (i + 0.5), 1 if is_last else -1)
         column.draw_stack(stack, is_last=is_last)
         columns.append(column)
     if len(columns) > 1:
         _draw_memory(drawing, *columns)
     top = min(column.y for column in columns) - 12
-    size = f'viewBox="0 {top:.0f} {COLUMN * len(drawn)} {-top:.0f}"'
-    style = f'style="width:100%;max-width:{1.06 * COLUMN * len(drawn):.0f}px"'
+    size = f'viewBox="0 {top:.0f} {COLUMN_PIXELS * len(drawn)} {-top:.0f}"'
+    style = f'style="width:100%;max-width:{1.06 * COLUMN_PIXELS * len(drawn):.0f}px"'
     inside = f"<title>Map of a transformer</title>{''.join(drawing.parts)}"
     svg = f'<svg class="block-diagram" role="group" aria-label="Map of a transformer" {size} {style}>{inside}</svg>'
     return svg, list(dict.fromkeys(name for column in columns for name in column.names))
@@ -171,7 +171,7 @@ class _Column:
             self._draw_box("final norm", "norm")
         if is_last:
             self._draw_box("linear, softmax", "head")
-            self._draw_wire(GAP)
+            self._draw_wire(GAP_PIXELS)
             self._draw_text("next token")
 
     def _draw_sublayer(self, sublayer: MapSublayer) -> None:
@@ -181,13 +181,13 @@ class _Column:
             self._draw_box("norm", "norm")
         self._draw_box(sublayer.branch, "branch")
         if sublayer.branch == "cross-attention":
-            self.cross_attention_y = self.y + SIZE.box_height / 2
+            self.cross_attention_y = self.y + DRAWING_SIZE.box_height / 2
         if sublayer.norm_add:
             self._draw_box("add & norm", "norm")
-            joins, reach = self.y + SIZE.box_height / 2, BOX_REACH
+            joins, reach = self.y + DRAWING_SIZE.box_height / 2, BOX_REACH
         else:
             self._draw_add("add")
-            joins, reach = self.y + SIZE.add_radius, SIZE.add_radius
+            joins, reach = self.y + DRAWING_SIZE.add_radius, DRAWING_SIZE.add_radius
         outer = self.x + self.side * RESIDUAL_REACH
         corners = [(self.x, fork), (outer, fork), (outer, joins), (self.x + self.side * reach, joins)]
 
@@ -208,24 +208,32 @@ class _Column:
         self.y -= 10
 
     def _draw_box(self, name: str, kind: str) -> None:
-        self._draw_wire(GAP)
-        self.y -= SIZE.box_height
+        self._draw_wire(GAP_PIXELS)
+        self.y -= DRAWING_SIZE.box_height
         self._draw_button(
-            name, lambda: self.drawing.rect(name, self.x - BOX_REACH, self.y + SIZE.box_height / 2, 2 * BOX_REACH, kind)
+            name,
+            lambda: self.drawing.rect(
+                name, self.x - BOX_REACH, self.y + DRAWING_SIZE.box_height / 2, 2 * BOX_REACH, kind
+            ),
         )
 
     def _draw_add(self, name: str) -> None:
         """A circle that adds the positions or a residual."""
-        self._draw_wire(GAP)
-        self.y -= 2 * SIZE.add_radius
+        self._draw_wire(GAP_PIXELS)
+        self.y -= 2 * DRAWING_SIZE.add_radius
         drawing = self.drawing
         drawing.x = self.x
 
         def draw_circle() -> None:
-            drawing.add(self.y + SIZE.add_radius)
+            drawing.add(self.y + DRAWING_SIZE.add_radius)
             if name == "positions":
-                drawing.wire(self.x + SIZE.add_radius, self.y + SIZE.add_radius, self.x + 26, self.y + SIZE.add_radius)
-                drawing.text(name, self.x + 58, self.y + SIZE.add_radius, "side")
+                drawing.wire(
+                    self.x + DRAWING_SIZE.add_radius,
+                    self.y + DRAWING_SIZE.add_radius,
+                    self.x + 26,
+                    self.y + DRAWING_SIZE.add_radius,
+                )
+                drawing.text(name, self.x + 58, self.y + DRAWING_SIZE.add_radius, "side")
 
         self._draw_button(name, draw_circle)
 
@@ -247,7 +255,7 @@ class _Column:
 
 def _draw_memory(drawing: Drawing, encoder: _Column, decoder: _Column) -> None:
     """The line from the end of the encoder to the cross-attention of the decoder."""
-    top, between = encoder.y - GAP, (encoder.x + decoder.x) / 2
+    top, between = encoder.y - GAP_PIXELS, (encoder.x + decoder.x) / 2
     corners = [
         (encoder.x, encoder.y),
         (encoder.x, top),

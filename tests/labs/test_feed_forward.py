@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from components.labs.attention.feed_forward import NETS, WHOLE, configuration, cut_chart, weights_in_blocks
+from components.labs.attention.feed_forward import NETS, WHOLE_NET, configuration, cut_chart, weights_in_blocks
 from models.answers import Sublayers, Without
 from models.insight.surgery import feed_forward_sentence
 from models.instruments.surgery import evaluate_held_out
@@ -79,4 +79,4 @@ def test_three_nets_are_trained_and_the_whole_one_is_cut(trainer_in_this_process
         run = Run(configuration("sort", without, 1, 20), frames=False)
         run.advance(20)
         assert float(listed["held-out loss"][at]) == pytest.approx(evaluate_held_out(run.model, run.task)[0], rel=1e-3)
-    assert listed["net"][0] == f"trained: {WHOLE}"
+    assert listed["net"][0] == f"trained: {WHOLE_NET}"

@@ -1,4 +1,4 @@
-"""What feed-forward nets add to a transformer: nets trained without them, and the whole net with them skipped."""
+"""The effect of feed-forward nets in a transformer: nets trained without them, and the whole net with them skipped."""
 
 from dataclasses import dataclass, replace
 from typing import Annotated
@@ -27,8 +27,8 @@ from models.spec.settings import Settings
 
 TEXTS = Texts("labs/attention")
 KEY = "attention_feed_forward"
-WHOLE = "whole"
-NETS = {WHOLE: "", "no feed-forward": "ffn", "no attention": "attn"}
+WHOLE_NET = "whole"
+NETS = {WHOLE_NET: "", "no feed-forward": "ffn", "no attention": "attn"}
 STEPS = {"sort": 500, "book": 400, "recall": 600}  # in which the whole net learns each task
 POSITIONS = {"sort": "sinusoidal", "book": "sinusoidal", "recall": "rotary"}
 
@@ -57,17 +57,17 @@ def draw() -> None:
 def _draw_results(panels: dict[str, InstrumentPanel]) -> None:
     nets = ask_all(panels, answers.SUBLAYERS)
     if nets:
-        whole, cfg = nets[WHOLE].value, nets[WHOLE].cfg
+        whole, cfg = nets[WHOLE_NET].value, nets[WHOLE_NET].cfg
         losses = {without: nets[name].value.loss for name, without in NETS.items()}
         cuts = {part: whole.without[part] for part in PARTS}
         all_losses = {part: cut.all_loss for part, cut in cuts.items()}
-        draw_finding(feed_forward_sentence(losses, all_losses, cfg.task, nets[WHOLE].step), "measured")
+        draw_finding(feed_forward_sentence(losses, all_losses, cfg.task, nets[WHOLE_NET].step), "measured")
         trained = [net.value for net in nets.values()]
         accuracies = [net.accuracy for net in trained] + [cut.all_accuracy for cut in cuts.values()]
         sizes = [weights_in_blocks(net.cfg) for net in nets.values()] + [weights_in_blocks(cfg)] * len(cuts)
         columns = {
             "net": [f"trained: {name}" for name in nets]
-            + [f"{WHOLE}, then its {PARTS[part]} skipped" for part in cuts],
+            + [f"{WHOLE_NET}, then its {PARTS[part]} skipped" for part in cuts],
             "held-out loss": number_cells([*(net.loss for net in trained), *all_losses.values()]),
             "held-out accuracy": [f"{share:.1%}" for share in accuracies],
             "weights in its blocks": [f"{size:,}" for size in sizes],

@@ -154,7 +154,7 @@ def _draw_numbers(head: Head, x: np.ndarray, w_q: np.ndarray, token: int, *, dir
 
 
 def _draw_scaling(scaled: Head, raw: Head) -> None:
-    """What the division does to the spread of scores and weights."""
+    """The spread of scores and weights, with and without the division."""
     draw_finding("What the division by √d_k does")
     alive = scaled.seen.any(1)
     if not alive.any():

@@ -100,7 +100,7 @@ def weights_map(head: Head, title: str, names: Sequence[str], *, max_written: in
 
 
 def writes_chart(written: np.ndarray, off: Sequence[int]) -> Figure:
-    """What the heads that are on write (h, d), stacked by feature, and the sum over all heads as points."""
+    """The outputs (h, d) of the heads that are on, stacked by feature, and the sum over all heads as points."""
     features = numbered_names("feature", written.shape[1])
     layout = layout_of("Written into the stream", x="", y="added", hue=SIGNAL)
     layout["barmode"] = "relative"

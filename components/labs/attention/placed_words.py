@@ -25,7 +25,7 @@ FEATURES = 4  # of a word's row
 MIN_WORDS, MAX_WORDS = 2, 6
 MAX_NAME_CHARACTERS = 12  # of a word on an axis
 EXAMPLE = "I like pizza"
-WORD = re.compile(r"[^\W\d_][\w'’-]*")
+WORD_PATTERN = re.compile(r"[^\W\d_][\w'’-]*")
 PAIR_TITLES = {  # by encoding
     "sinusoidal": "Position row i · row j",
     "learned": "Position row i · row j",
@@ -51,7 +51,7 @@ class PlacedWords(Settings):
 
 
 def draw(kind: str, seed: int) -> None:
-    words = WORD.findall(form.draw(PlacedWords, KEY).words)
+    words = WORD_PATTERN.findall(form.draw(PlacedWords, KEY).words)
     if not MIN_WORDS <= len(words) <= MAX_WORDS:
         st.error(TEXTS("too few or many words", least=MIN_WORDS, most=MAX_WORDS, count=len(words), example=EXAMPLE))
         words = EXAMPLE.split()

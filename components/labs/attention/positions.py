@@ -207,7 +207,7 @@ def closest_rows_sentence(table: np.ndarray) -> str:
 
 
 def longer_text_sentence(kind: str, count: int, width: int) -> str:
-    """What happens at position `count` of a longer text."""
+    """How the encoding continues at position `count` of a longer text."""
     if kind == "learned":
         return TEXTS("longer with a learned table", count=count, last=count - 1)
     if kind == "alibi":

@@ -27,7 +27,7 @@ from models.spec.settings import Settings
 
 TEXTS = Texts("labs/autoregression")
 KEY = "autoregression"
-MAX_PROMPT = 500
+MAX_PROMPT_CHARACTERS = 500
 MAX_STORED_TEXTS = 16  # of a session
 END_CHARACTERS = (".", "\n", " ", ",", "!", "?")  # of a text; in a sequence, any symbol
 MAX_LISTED_SYMBOLS, MAX_SYMBOL_CHARACTERS = 20, 20  # of those that the net cannot read
@@ -60,7 +60,7 @@ EXAMPLES = {
 
 @dataclass(frozen=True)
 class Prompt(Settings):
-    prompt: Annotated[str, Knob("Prompt", high=MAX_PROMPT)] = ""
+    prompt: Annotated[str, Knob("Prompt", high=MAX_PROMPT_CHARACTERS)] = ""
     end: Annotated[str, Knob("End symbol", choices={})] = NO_END
 
 
@@ -158,7 +158,7 @@ def keep_prompt(task: str, example: PromptExample) -> None:
 
 def _draw_prompt(cfg: RunConfig) -> str:
     symbols = "characters, ↵ for a new line" if _is_endless(cfg) else "symbols as numbers, separated by spaces"
-    knob = Knob(f"Prompt: {symbols}", high=MAX_PROMPT)
+    knob = Knob(f"Prompt: {symbols}", high=MAX_PROMPT_CHARACTERS)
     typed = form.draw(Prompt, KEY, variant=cfg.task, only=["prompt"], legal={"prompt": knob}, bound=True).prompt
     return typed.replace("↵", "\n")
 
@@ -230,7 +230,7 @@ def _draw_text(written: WrittenText, upcoming: Continuation | None = None) -> No
 def _draw_candidates(written: WrittenText, upcoming: Continuation, temperature: float, step: int) -> None:
     """The candidates for a token of the text, or for the next one, which was measured at `step`."""
     names = [f"{i}: {visible_token(token.token)}" for i, token in enumerate(written.tokens, start=1)]
-    following = _tokens_of(upcoming, temperature)
+    following = _generated_tokens(upcoming, temperature)
     tokens = [*written.tokens, *following]
     if not tokens:
         return
@@ -307,10 +307,10 @@ def _end_symbols(task: str) -> tuple[str, ...]:
 
 
 def _append(written: WrittenText, value: Continuation, args: dict[str, Any]) -> None:
-    written.tokens += _tokens_of(value, args["temperature"])
+    written.tokens += _generated_tokens(value, args["temperature"])
     written.stop_reason = stop_sentence(value.stopped, len(value.written), args["count"], args["end"], value.limit)
 
 
-def _tokens_of(value: Continuation, temperature: float) -> list[GeneratedToken]:
+def _generated_tokens(value: Continuation, temperature: float) -> list[GeneratedToken]:
     pairs = zip(value.written, value.probabilities, strict=True)
     return [GeneratedToken(token, value.classes.index(token), p, temperature) for token, p in pairs]

@@ -25,7 +25,7 @@ from models.spec.settings import Settings
 
 TEXTS = Texts("labs/normalization")
 KEY = "normalization"
-CUBE = f"{KEY}_cube"
+CUBE_KEY = f"{KEY}_cube"
 FRAME_PIXELS, ROW_PIXELS = 76, 30  # title and axis of a block, and a row of its cells
 MIN_NAMED_FEATURES = 2  # from which the columns of a sample have room for its name
 NORMS = dict.fromkeys(COMPARED)
@@ -86,13 +86,13 @@ def draw_two_norms(lab: LabTable) -> None:
 def draw_block() -> None:
     """A block of batch, sequence and features: the values that share statistics with a pressed one or move with it."""
     st.subheader(TEXTS("block"), anchor=False)
-    size = form.keep(NormedBlock, CUBE, only=["batch", "tokens", "features", "norm"])
+    size = form.keep(NormedBlock, CUBE_KEY, only=["batch", "tokens", "features", "norm"])
     shape = size.batch, size.tokens, size.features
     legal: dict[str, Any] = {
         name: numbered_choices(name, count) for name, count in zip(("sample", "token", "feature"), shape, strict=True)
     }
     legal["groups"] = [part for part in range(1, size.features + 1) if size.features % part == 0]
-    settings = form.draw(NormedBlock, CUBE, legal=legal, disabled=["groups"] if size.norm != "group norm" else [])
+    settings = form.draw(NormedBlock, CUBE_KEY, legal=legal, disabled=["groups"] if size.norm != "group norm" else [])
     groups = settings.groups if settings.norm == "group norm" else 1
     cell = settings.sample, settings.token, settings.feature
     x = cube.block(*shape)
@@ -112,10 +112,10 @@ def draw_block() -> None:
         if isinstance(x, int | float) and isinstance(y, int | float):
             sample, feature = divmod(int(x), size.features + 1)
             if all(0 <= place < count for place, count in zip((sample, int(y), feature), shape, strict=True)):
-                form.put(CUBE, sample=sample, token=int(y), feature=feature)
+                form.put(CUBE_KEY, sample=sample, token=int(y), feature=feature)
 
     height = FRAME_PIXELS + ROW_PIXELS * size.tokens
-    draw_charts(CUBE, shared_map, moves_map, height=height, on_click=choose_value)
+    draw_charts(CUBE_KEY, shared_map, moves_map, height=height, on_click=choose_value)
     count, others = int(shared.sum()), int((np.abs(moves) > 1e-9).sum())
     draw_finding(TEXTS("in the block", shares=count, of=x.size, moves=others))
     st.caption(TEXTS("block and images"))

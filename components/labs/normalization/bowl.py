@@ -1,4 +1,4 @@
-"""Closer look: the bowl of least squares on two typed features, raw and standardised, with the path of descent."""
+"""Closer look: the bowl of least squares on two features, raw and standardised, with the path of descent."""
 
 from dataclasses import dataclass
 from typing import Annotated

@@ -28,7 +28,7 @@ from models.spec.knob import Knob
 from models.spec.settings import Settings
 
 TEXTS = Texts("labs/normalization")
-BUILT, ROWS = "normalization_built", "normalization_rows"
+BUILT_KEY, ROWS_KEY = "normalization_built", "normalization_rows"
 MAX_DRAWN_FEATURES = 8  # whose gain and bias are drawn
 THIS_TOKEN, ALL_TOKENS = "this token", "all tokens"
 
@@ -59,7 +59,7 @@ class LearnedRows(Settings):
 def draw_built_norm(lab: LabTable) -> None:
     """A class built line by line, and its numbers for the chosen token beside torch's."""
     x = lab.token
-    settings = form.draw(BuiltNorm, BUILT)
+    settings = form.draw(BuiltNorm, BUILT_KEY)
     gamma, beta = settings.gamma, settings.beta
     lines = NormLines(settings.biased, settings.inside, settings.small, settings.affine, gamma, beta)
     ours = lines.normalised(x)
@@ -67,7 +67,7 @@ def draw_built_norm(lab: LabTable) -> None:
     with code:
         st.code(lines.code, language="python", wrap_lines=True)
         torchs = {"biased": True, "inside": True, "affine": True, "small": TORCH_EPS}
-        st.button("Use torch's lines", key=f"{BUILT}_right", on_click=form.put, args=(BUILT,), kwargs=torchs)
+        st.button("Use torch's lines", key=f"{BUILT_KEY}_right", on_click=form.put, args=(BUILT_KEY,), kwargs=torchs)
 
     def draw_answer() -> bool:
         reply = answer(answers.LAYER_NORM, RunConfig(), row=x.tolist(), eps=TORCH_EPS, gain=gamma, bias=beta)
@@ -79,7 +79,7 @@ def draw_built_norm(lab: LabTable) -> None:
         return reply.is_waiting
 
     with beside:
-        poll_while(BUILT, draw_answer)
+        poll_while(BUILT_KEY, draw_answer)
     if not lines.biased:
         wide = {width: shortfall(width) for width in (64, 512)}
         st.markdown(TEXTS("by hand", less=len(x) - 1, features=len(x), own=shortfall(len(x)), wide=wide))
@@ -88,24 +88,26 @@ def draw_built_norm(lab: LabTable) -> None:
 def draw_learned_rows(lab: LabTable) -> None:
     """Gain and bias as rows that descend towards targets, for one token or for all."""
     values, names = lab.values, lab.names
-    settings = form.draw(LearnedRows, ROWS)
+    settings = form.draw(LearnedRows, ROWS_KEY)
     tokens = [lab.row] if settings.fit == THIS_TOKEN else list(range(len(values)))
     normed = normalised(values, "layer norm", eps=lab.eps).values[tokens]
     left, right = st.columns(2)
     with left:
         st.markdown("**Start**")
         start = np.array([np.ones(values.shape[1]), np.zeros(values.shape[1])])
-        rows = table.draw_table(f"{ROWS}_start", start, name="rows", rows=("gamma", "beta"))
+        rows = table.draw_table(f"{ROWS_KEY}_start", start, name="rows", rows=("gamma", "beta"))
     with right:
         st.markdown("**Targets**")
         part, link = ("one", "target") if settings.fit == THIS_TOKEN else ("all", "targets")
-        target = table.draw_table(f"{ROWS}_{part}", values[tokens], name=link, rows=[names[token] for token in tokens])
+        target = table.draw_table(
+            f"{ROWS_KEY}_{part}", values[tokens], name=link, rows=[names[token] for token in tokens]
+        )
     if rows.shape != start.shape or target.shape != normed.shape:
         st.error(TEXTS("rows do not fit", tokens=len(tokens), features=values.shape[1]))
         return
     path = learned(normed, target, rows, rate=settings.rate)
     floor = least_loss(normed, target)
-    draw_charts(ROWS, loss_chart(path, floor), rows_chart(path))
+    draw_charts(ROWS_KEY, loss_chart(path, floor), rows_chart(path))
     draw_finding(learned_sentence(path, floor, settings.rate, largest_rate(normed), tokens=len(tokens)))
     step = min(settings.shown, len(path.loss) - 1)
     gain, bias = path.gain[step], path.bias[step]

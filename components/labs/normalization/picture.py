@@ -15,7 +15,7 @@ from components.labs.parts import draw_charts
 from models.labs.normalization import CELL, FEATURE, METHODS, TOKEN, NormedTable
 
 KEY = "normalization"
-MAX_SETS = 12  # that are drawn; the tables have all
+MAX_DRAWN_SETS = 12  # that are drawn; the tables have all
 MAX_NUMBERED_CELLS = 12  # of a set
 SET_PIXELS, FRAME_PIXELS = 30, 84  # the height of a set, and of title and axis
 MAX_NAME_LETTERS = 9  # beside the picture
@@ -31,10 +31,10 @@ def draw_picture(values: np.ndarray, normed: NormedTable, method: str, settings:
         KEY,
         dot_chart("Before", values, sets, names, before),
         dot_chart("After", normed.values, sets, names, after),
-        height=FRAME_PIXELS + SET_PIXELS * min(len(sets), MAX_SETS),
+        height=FRAME_PIXELS + SET_PIXELS * min(len(sets), MAX_DRAWN_SETS),
     )
-    if len(sets) > MAX_SETS:
-        st.caption(f"The first {MAX_SETS} of {len(sets)} sets are drawn.")
+    if len(sets) > MAX_DRAWN_SETS:
+        st.caption(f"The first {MAX_DRAWN_SETS} of {len(sets)} sets are drawn.")
 
 
 def cells_by_set(normed: NormedTable, method: str) -> list[np.ndarray]:
@@ -71,7 +71,7 @@ def dot_chart(
     title: str, values: np.ndarray, sets: Sequence[np.ndarray], names: Sequence[str], bands: Sequence[tuple[float, ...]]
 ) -> Figure:
     """A dot for each cell at its value, a row for each set on its band; in small sets all dots have numbers."""
-    drawn = list(sets)[:MAX_SETS]
+    drawn = list(sets)[:MAX_DRAWN_SETS]
     rows = list(range(1, len(drawn) + 1))
     layout = layout_of(title, x="value", y="", legend=False, hue=SIGNAL)
     layout["margin"]["l"] = 72

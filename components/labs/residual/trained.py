@@ -83,7 +83,7 @@ def _draw_results(panels: dict[str, InstrumentPanel]) -> None:
         measured = {"branch share, RMS over blocks": shares}
     else:
         names, sentence = TRANSFORMER_TASKS, sublayer_sentence(shares, step, cfg.residual)
-        attention, feed_forward = by_sublayer(shares)
+        attention, feed_forward = split_by_sublayer(shares)
         measured = {"attention, RMS over blocks": attention, "feed-forward": feed_forward}
     st.markdown(f"**{sentence}**")
     columns = {
@@ -114,7 +114,7 @@ def branch_shares(view: View) -> np.ndarray:
         return np.asarray(trace.branch_rms[row] / trace.act_rms[row, :-1], float)
 
 
-def by_sublayer(shares: dict[str, np.ndarray]) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
+def split_by_sublayer(shares: dict[str, np.ndarray]) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
     """Shares (2 depth,) by task, split into those of attention and of feed-forward nets."""
     attention, feed_forward = ({task: values[i::2] for task, values in shares.items()} for i in range(2))
     return attention, feed_forward
@@ -132,7 +132,7 @@ def share_sentence(shares: dict[str, np.ndarray], step: int, residual: bool) -> 
 
 def sublayer_sentence(shares: dict[str, np.ndarray], step: int, residual: bool) -> str:
     """How much the sublayers add on each of TRANSFORMER_TASKS, from branch over stream (2 depth,)."""
-    attn, ffn = ({task: rms(values) for task, values in part.items()} for part in by_sublayer(shares))
+    attn, ffn = ({task: rms(values) for task, values in part.items()} for part in split_by_sublayer(shares))
     return TEXTS("shares of sublayers", step=step, attn=attn, ffn=ffn, verdict=_attention_verdict(attn, residual))
 
 
