@@ -38,7 +38,7 @@ async def lifespan(_app: Any) -> AsyncIterator[None]:
 
     Pandas and most components are imported before the server answers; otherwise the first visitor would wait for them.
     """
-    log.begin()
+    log.configure_logging()
     files = raise_file_limit()
     limits = " ".join(f"{name}={value}" for name, value in environment_settings(os.environ).items())
     log.event(

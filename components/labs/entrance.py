@@ -92,7 +92,7 @@ def draw() -> None:
     picture, beside = st.columns([3, 2], gap="medium")
     with beside:
         settings = form.draw(TransformerMap, KEY, only=["net", "norm"])
-    drawn = stacks(settings.norm, alone=settings.net == DECODER_ALONE)
+    drawn = stacks(settings.norm, decoder_only=settings.net == DECODER_ALONE)
     svg, boxes = transformer_svg(drawn)
     box = settings.box if settings.box in boxes else FALLBACK_BOXES[settings.box]
     with picture:

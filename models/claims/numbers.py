@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from models.labs.attention import attend, sampled, softmax, straightness
-from models.labs.normalization import fresh, normalised, remembered
-from models.labs.normalization_laws import TINY_EPS, jacobian, sized
+from models.labs.attention import attend, linearity_errors, score_statistics, softmax
+from models.labs.normalization import initial_running, normalise, updated_running
+from models.labs.normalization_laws import TINY_EPS, jacobian, with_spread
 from models.labs.positions import sinusoids
 
 SPREADS = (1.0, 0.03, 3e-3)
@@ -23,9 +23,9 @@ RANK_TOL = 1e-9  # of the largest singular value: below it a direction is lost
 def spreads() -> dict[str, Any]:
     """The spread of a token after layer norm, by its spread before; also with a gain, and unbiased."""
     token = np.random.default_rng(2).standard_normal(FEATURES)
-    out = [normalised(sized(token, spread)[None], "layer norm").values[0] for spread in SPREADS]
-    gained = normalised(token[None], "layer norm", gain=2.0, bias=1.0).values[0]
-    small = normalised(token[None, :4], "layer norm").values[0]
+    out = [normalise(with_spread(token, spread)[None], "layer norm").values[0] for spread in SPREADS]
+    gained = normalise(token[None], "layer norm", gain=2.0, bias=1.0).values[0]
+    small = normalise(token[None, :4], "layer norm").values[0]
     return {
         "given": np.array(SPREADS),
         "biased": np.array([one.std() for one in out]),
@@ -40,7 +40,7 @@ def rms_and_layer() -> dict[str, Any]:
     cases = {"with its mean": token, "centred": token - token.mean()}
     apart, lost = {}, {}
     for name, x in cases.items():
-        layer, rms = (normalised(x[None], method, eps=TINY_EPS).values for method in ("layer norm", "rms norm"))
+        layer, rms = (normalise(x[None], method, eps=TINY_EPS).values for method in ("layer norm", "rms norm"))
         apart[name] = float(np.abs(layer - rms).max())
     for method in ("layer norm", "rms norm"):
         values = np.linalg.svd(jacobian(token, method, eps=0.0), compute_uv=False)
@@ -54,7 +54,8 @@ def scores() -> dict[str, Any]:
     Embeddings have variance 1/d, as in a matrix shared with the output head.
     """
     values = {
-        name: sampled(D_K, by=by) for name, by in (("nothing", 1.0), ("√d_model", D_MODEL**0.5), ("√d_k", D_K**0.5))
+        name: score_statistics(D_K, divisor=by)
+        for name, by in (("nothing", 1.0), ("√d_model", D_MODEL**0.5), ("√d_k", D_K**0.5))
     }
     embedding = np.random.default_rng(22).standard_normal((512, D_MODEL)) / D_MODEL**0.5
     position = sinusoids(np.arange(32), D_MODEL)
@@ -153,8 +154,8 @@ def linear() -> dict[str, Any]:
     source = np.random.default_rng(29)
     x, y = source.standard_normal((2, 5, 8))
     w_q, w_k, w_v = (source.standard_normal((8, 4)) / np.sqrt(8) for _ in range(3))
-    with_relation, without_relation = straightness(x, y, (w_q, w_k, w_v), 2.0)
-    output = attend(x @ w_q, x @ w_k, x @ w_v, by=2.0).output
+    with_relation, without_relation = linearity_errors(x, y, (w_q, w_k, w_v), 2.0)
+    output = attend(x @ w_q, x @ w_k, x @ w_v, divisor=2.0).output
     return {"held": with_relation, "own": without_relation, "size": float(np.abs(output).max())}
 
 
@@ -163,8 +164,7 @@ def outlier() -> dict[str, Any]:
     token = np.random.default_rng(30).standard_normal(FEATURES)
     token[0] = 1.0
     rows = [
-        normalised((token * np.append(times, np.ones(FEATURES - 1)))[None], "layer norm").values[0]
-        for times in OUTLIERS
+        normalise((token * np.append(times, np.ones(FEATURES - 1)))[None], "layer norm").values[0] for times in OUTLIERS
     ]
     return {
         "times": np.array(OUTLIERS),
@@ -180,12 +180,12 @@ def shifted() -> dict[str, Any]:
     source = np.random.default_rng(31)
     seen = source.standard_normal((256, 8))
     used = seen + 3.0 * (np.arange(8) == 0)
-    memory = remembered(fresh(8), seen, batches=100)
+    memory = updated_running(initial_running(8), seen, batches=100)
     outputs = {}
     for name, settings in (("batch norm", {"running": memory}), ("layer norm", {})):
-        train, use = (normalised(x, name, **settings).values[:, 0].mean() for x in (seen, used))  # type: ignore[arg-type]
+        train, use = (normalise(x, name, **settings).values[:, 0].mean() for x in (seen, used))  # type: ignore[arg-type]
         outputs[name] = (float(train), float(use))
-    everywhere = normalised(seen + 3.0, "layer norm").values - normalised(seen, "layer norm").values
+    everywhere = normalise(seen + 3.0, "layer norm").values - normalise(seen, "layer norm").values
     return outputs | {"token shift": float(np.abs(everywhere).max())}
 
 

@@ -4,56 +4,63 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from models.labs.normalization import FEATURE, METHODS, normalised, sharing
-from models.labs.normalization_laws import told
+from models.labs.normalization import FEATURE, METHODS, normalise, set_labels
+from models.labs.normalization_laws import changes_by_token
 
-COMPARED = ("layer norm", "rms norm", "group norm", "batch norm", "joint layer norm")  # each row of a table is a sample
-ROUNDING = 1e-12  # share of the largest result up to which a change is rounding
+COMPARED = ("layer norm", "rms norm", "group norm", "batch norm", "joint layer norm")  # a row of the table is a sample
+ROUNDING = 1e-12  # changes below this share of the largest result count as 0
 
 
 @dataclass(frozen=True)
 class Aspects:
-    """What a norm does on a table.
+    """Behaviour of a norm on a table.
 
-    `tokens` and `features`: of the cells that share statistics. `refused`: why it does not take a batch of one, or
-    nothing. `neighbour`: the largest change of a token's result when another token's first number grows by 1.
-    `padding`: the largest change of a result when a row of zeros is added; both None for a single token.
-    `alone`: the largest change of a token's result without the others; None where it is refused.
-    `remembers`: whether inference uses running statistics.
+    `tokens`, `features`: extent of a set of cells that share statistics.
+    `single_token_error`: message for a batch of one token, empty if the norm accepts it.
+    `neighbour_change`: largest change of a token's result when another token's first number grows by 1; None for a
+    table of one token.
+    `padding_change`: largest change of a result when a row of zeros is appended.
+    `alone_change`: largest change of a token's result when it is normalised alone; None after an error.
     """
 
     tokens: int
     features: int
-    refused: str
-    neighbour: float | None
-    padding: float | None
-    alone: float | None
-    remembers: bool
+    single_token_error: str
+    neighbour_change: float | None
+    padding_change: float | None
+    alone_change: float | None
+    uses_running_statistics: bool
 
 
 def aspects(x_TD: np.ndarray, method: str, *, eps: float = 1e-5) -> Aspects:
-    """The aspects of one of COMPARED. ValueError where it refuses the whole table."""
+    """Aspects of one of COMPARED. ValueError if the norm is undefined on the whole table."""
     x = np.asarray(x_TD, float)
-    whole = normalised(x, method, eps=eps).values
-    shared = sharing(x.shape, method)
-    tokens, features = (len(set(places.tolist())) for places in np.nonzero(shared == shared[0, 0]))
-    padded = normalised(np.vstack([x, np.zeros((1, x.shape[1]))]), method, eps=eps).values[:-1]
+    normed = normalise(x, method, eps=eps).values
+    labels = set_labels(x.shape, method)
+    tokens, features = (len(set(indices.tolist())) for indices in np.nonzero(labels == labels[0, 0]))
+    padded = normalise(np.vstack([x, np.zeros((1, x.shape[1]))]), method, eps=eps).values[:-1]
+    single_token_error, alone_change = "", None
     try:
-        single = [normalised(row[None], method, eps=eps).values[0] for row in x]
-        refused, alone = "", _change(np.array(single), whole)
+        single = [normalise(row[None], method, eps=eps).values[0] for row in x]
+        alone_change = _largest_change(np.array(single), normed)
     except ValueError as problem:
-        refused, alone = str(problem), None
-    neighbours = [np.delete(told(x, method, token, eps=eps), token) for token in range(len(x))]
-    neighbour = _snapped(float(np.max(neighbours)), whole) if len(x) > 1 else None
+        single_token_error = str(problem)
+    neighbours = [np.delete(changes_by_token(x, method, token, eps=eps), token) for token in range(len(x))]
     return Aspects(
-        tokens, features, refused, neighbour, _change(padded, whole), alone, METHODS[method].shares == FEATURE
+        tokens,
+        features,
+        single_token_error,
+        neighbour_change=_without_rounding(float(np.max(neighbours)), normed) if len(x) > 1 else None,
+        padding_change=_largest_change(padded, normed),
+        alone_change=alone_change,
+        uses_running_statistics=METHODS[method].shares == FEATURE,
     )
 
 
-def _change(some: np.ndarray, others: np.ndarray) -> float:
-    return _snapped(float(np.abs(some - others).max()), others)
+def _largest_change(values: np.ndarray, reference: np.ndarray) -> float:
+    return _without_rounding(float(np.abs(values - reference).max()), reference)
 
 
-def _snapped(change: float, whole: np.ndarray) -> float:
-    """A change, or 0 where it is rounding."""
-    return change if change > ROUNDING * max(1.0, float(np.abs(whole).max())) else 0.0
+def _without_rounding(change: float, normed: np.ndarray) -> float:
+    """The change, or 0 if it is within rounding."""
+    return change if change > ROUNDING * max(1.0, float(np.abs(normed).max())) else 0.0

@@ -1,4 +1,4 @@
-"""Worked examples of attention, some with widely copied slips. The right numbers are computed, never stored."""
+"""Worked examples of attention, some with slips that many tutorials copy. Right numbers are computed, never stored."""
 
 from dataclasses import dataclass
 
@@ -9,8 +9,8 @@ import numpy as np
 class Projection:
     """Tokens (n, d) and the matrices of one head (d, d_k), (d, d_k), (d, d_v).
 
-    `words`: what the tokens are. `query`: the token to look at first. `features`: what the columns of the tokens mean.
-    `given`: Q, K and V are given directly, as matrices of tokens that are one-hot.
+    `words`: the tokens' text. `features`: names of the tokens' columns. `query`: index of the token shown first.
+    `direct_qkv`: the matrices are Q, K and V themselves, because the tokens are one-hot.
     """
 
     x: np.ndarray
@@ -22,21 +22,21 @@ class Projection:
     words: tuple[str, ...] = ()
     query: int = 0
     features: tuple[str, ...] = ()
-    given: bool = False
+    direct_qkv: bool = False
 
 
 @dataclass(frozen=True)
 class AttentionRow:
-    """One row of scores or weights, values (m, d_v) to be weighted by it, and a widely copied slip (`printed_`)."""
+    """One row of scores or weights, the values (m, d_v) that it weights, and a tutorial's slip (`printed_`)."""
 
     numbers: tuple[float, ...]
     kind: str
     values: tuple[tuple[float, ...], ...] = ()
-    by: float = 1.0
+    divisor: float = 1.0
     printed_weights: tuple[float, ...] = ()
     printed_output: tuple[float, ...] = ()
     words: tuple[str, ...] = ()
-    printed_vectors: tuple[tuple[float, ...], ...] = ()  # a query, which is the first key, and the other keys
+    printed_vectors: tuple[tuple[float, ...], ...] = ()  # the query, which is also the first key, then the other keys
 
 
 SCORES, WEIGHTS = "scores", "weights"
@@ -44,12 +44,12 @@ SCORES, WEIGHTS = "scores", "weights"
 TOKENS = np.arange(1, 13).reshape(3, 4) / 10
 MATRIX = np.arange(1, 17).reshape(4, 4) / 10
 PRINTED_Q = (0.3, 0.7, 1.1, 1.5)
-# Not printed themselves: vectors that give the printed dot products 4.04, 8.44 and 12.84.
+# Vectors that reproduce the printed dot products 4.04, 8.44 and 12.84; the tutorial does not print them.
 PRINTED_KEYS = ((0.3, 0.7, 1.1, 1.5), (0.7, 1.5, 2.3, 3.1), (1.1, 2.3, 3.5, 4.7))
 PRINTED_POSITION = (0.0001, 0.9999, 0.0002, 0.9998)  # of position 1 with four features
 
 
-def _random(tokens: int, d: int, d_k: int) -> Projection:
+def _random_projection(tokens: int, d: int, d_k: int) -> Projection:
     source = np.random.default_rng(3)
     x = source.standard_normal((tokens, d)).round(1)
     w_q, w_k, w_v = source.standard_normal((3, d, d_k)).round(1)
@@ -89,7 +89,7 @@ ON_THE_MAT = Projection(
     words=MAT,
     query=2,
     features=("small word", "noun", "verb"),
-    given=True,
+    direct_qkv=True,
 )
 
 PROJECTIONS: dict[str, Projection] = {
@@ -98,7 +98,7 @@ PROJECTIONS: dict[str, Projection] = {
     "X times W": Projection(TOKENS, MATRIX, MATRIX, MATRIX),
     "The same with a causal mask": Projection(TOKENS, MATRIX, MATRIX, MATRIX, causal=True),
     "The same without scaling": Projection(TOKENS, MATRIX, MATRIX, MATRIX, scaled=False),
-    "Five random tokens, d_k = 2": _random(5, 4, 2),
+    "Five random tokens, d_k = 2": _random_projection(5, 4, 2),
     "The token is its query, key and value": Projection(np.eye(4).round(1), 2 * np.eye(4), 2 * np.eye(4), np.eye(4)),
 }
 
@@ -116,12 +116,12 @@ ROWS: dict[str, AttentionRow] = {
     "Three scores": AttentionRow(
         (3.74, 8.74, 13.74), SCORES, printed_weights=(0.02, 0.28, 0.70), printed_vectors=PRINTED_KEYS
     ),
-    "The same over √4": AttentionRow((3.74, 8.74, 13.74), SCORES, by=2.0, printed_weights=(0.02, 0.28, 0.70)),
+    "The same over √4": AttentionRow((3.74, 8.74, 13.74), SCORES, divisor=2.0, printed_weights=(0.02, 0.28, 0.70)),
     "Token 1 as it is, over √4": AttentionRow(
         (4.46, 10.252, 16.044),
         SCORES,
         _PROJECTED,
-        by=2.0,
+        divisor=2.0,
         printed_weights=(0.02, 0.28, 0.70),
         printed_output=(1, 2, 3, 4),
     ),

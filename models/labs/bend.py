@@ -1,4 +1,4 @@
-"""Residual learning of x + a bend: the same small layers with and without a residual, on the same points and steps.
+"""The target x + a bend, learned by the same small layers with and without a residual. numpy, float64.
 
 Legend: N points, L layers, H hidden units of a layer; the stream has one feature.
 """
@@ -9,14 +9,14 @@ import numpy as np
 
 POINTS = np.linspace(-2, 2, 41)
 HIDDEN = 8
-Layer = tuple[np.ndarray, np.ndarray, np.ndarray, float]  # weights in, biases and weights out (H,), the bias out
+Layer = tuple[np.ndarray, np.ndarray, np.ndarray, float]  # w, b and v (H,), c
 
 
 @dataclass(frozen=True)
-class Learned:
-    """A net's loss before each step and after the last (S + 1,), its outputs there (S + 1, N).
+class TrainedNet:
+    """Losses (S + 1,) and outputs (S + 1, N) before each step and after the last.
 
-    `branches`: the RMS over points of each layer's F after the last step (L,).
+    `branches`: RMS over points of each layer's F after the last step (L,).
     """
 
     losses: np.ndarray
@@ -29,37 +29,37 @@ def target(bend: float) -> np.ndarray:
     return np.asarray(POINTS + bend * np.sin(1.5 * POINTS))
 
 
-def initial(layers: int, size: float, seed: int) -> list[Layer]:
+def initial_layers(layers: int, size: float, seed: int) -> list[Layer]:
     """Layers F(x) = tanh(x w + b) v + c: w and b of variance 1, v of variance size² / H, c = 0."""
-    source = np.random.default_rng(seed)
-    normal = source.normal
+    normal = np.random.default_rng(seed).normal
     return [
         (normal(size=HIDDEN), normal(size=HIDDEN), size * normal(size=HIDDEN) / HIDDEN**0.5, 0.0) for _ in range(layers)
     ]
 
 
-def learn(bend: float, net: list[Layer], *, residual: bool, rate: float, steps: int) -> Learned:
-    """Gradient descent on half the mean square error, all points at once. Ends before a loss that is not finite."""
-    wanted, losses, outputs, branches = target(bend), [], [], np.zeros(len(net))
+def train(bend: float, net: list[Layer], *, residual: bool, rate: float, steps: int) -> TrainedNet:
+    """Full-batch gradient descent on half the mean square error; stops before a loss that is not finite."""
+    losses, outputs = [], []
+    branches = np.zeros(len(net))
     with np.errstate(over="ignore", invalid="ignore"):
         for _ in range(steps + 1):
-            streams, actives, made = [POINTS], [], []
+            streams, actives, branch_outputs = [POINTS], [], []
             for w, b, v, c in net:
                 actives.append(np.tanh(np.outer(streams[-1], w) + b))
-                made.append(actives[-1] @ v + c)
-                streams.append(residual * streams[-1] + made[-1])
-            error = streams[-1] - wanted
+                branch_outputs.append(actives[-1] @ v + c)
+                streams.append(residual * streams[-1] + branch_outputs[-1])
+            error = streams[-1] - target(bend)
             loss = float(np.mean(error**2) / 2)
             if not np.isfinite(loss):
                 break
             losses.append(loss)
             outputs.append(streams[-1])
-            branches = np.array([np.sqrt(np.mean(one**2)) for one in made])
-            net = _stepped(net, streams, actives, residual=residual, rate=rate, g=error / len(POINTS))
-    return Learned(np.array(losses), np.array(outputs), branches)
+            branches = np.array([np.sqrt(np.mean(branch_output**2)) for branch_output in branch_outputs])
+            net = _gradient_step(net, streams, actives, residual=residual, rate=rate, g=error / len(POINTS))
+    return TrainedNet(np.array(losses), np.array(outputs), branches)
 
 
-def _stepped(
+def _gradient_step(
     net: list[Layer],
     streams: list[np.ndarray],
     actives: list[np.ndarray],
@@ -68,10 +68,10 @@ def _stepped(
     residual: bool,
     rate: float,
 ) -> list[Layer]:
-    """The layers after a step, from the gradient (N,) at the last stream."""
-    stepped = []
+    """Layers after one step, from the gradient g (N,) at the last stream."""
+    layers = []
     for (w, b, v, c), x, active in zip(reversed(net), reversed(streams[:-1]), reversed(actives), strict=True):
         inside = np.outer(g, v) * (1 - active**2)
-        stepped.append((w - rate * x @ inside, b - rate * inside.sum(0), v - rate * active.T @ g, c - rate * g.sum()))
+        layers.append((w - rate * x @ inside, b - rate * inside.sum(0), v - rate * active.T @ g, c - rate * g.sum()))
         g = residual * g + inside @ w
-    return stepped[::-1]
+    return layers[::-1]

@@ -1,22 +1,23 @@
-"""A whole transformer block on a few tokens: every operation, the terms of a number, and a gradient's way back.
+"""A transformer block on a few tokens: every operation, the terms of a number, and backpropagation. numpy, float64.
 
 Legend: T tokens (rows), D features, K entries of a query, V of a value, H hidden units.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
-from models.labs.attention import softmax, visible
+from models.labs.attention import attention_mask, softmax
 from models.labs.chain import Curve
-from models.labs.normalization import normalised
+from models.labs.normalization import normalise
 from models.labs.normalization_laws import jacobian
 
 EPS = 1e-5
 PLACEMENTS = ("post-norm", "pre-norm")
 MAX_TOKENS = 6
-MAX_FEATURES = 8  # and entries, and hidden units
+MAX_FEATURES = 8  # also bounds K, V and H
 
 INPUTS: dict[str, np.ndarray] = {
     "embedding": np.array([[1.0, 0, 0.5, -0.5], [0, 1, -0.5, 0.5], [0.5, -1, 1, 0]]),
@@ -32,17 +33,25 @@ INPUTS: dict[str, np.ndarray] = {
 
 @dataclass(frozen=True)
 class Operation:
-    """What an operation does, and the names of the one or two tables that it reads."""
+    """Kind of an operation, and names of the one or two tables it reads."""
 
     kind: str
     reads: tuple[str, ...]
 
 
+class Add(NamedTuple):
+    """Tables of an add: the stream before it, the branch, and their sum."""
+
+    stream: str
+    branch: str
+    total: str
+
+
 @dataclass(frozen=True)
 class ComputedBlock:
-    """All tables of a block by name, inputs and matrices too, and the operations that made them, in order.
+    """All tables of a block by name, including inputs and matrices, and its operations in order.
 
-    `activation`: the curve and its slope.
+    `activation`: function and derivative.
     """
 
     values: Mapping[str, np.ndarray]
@@ -51,19 +60,20 @@ class ComputedBlock:
     causal: bool
 
     @property
-    def adds(self) -> tuple[tuple[str, str, str], ...]:
-        """Stream before, branch and sum of the two adds."""
-        return tuple((*self.operations[total].reads, total) for total in ("sum 1", "sum 2"))  # type: ignore[misc]
+    def adds(self) -> tuple[Add, Add]:
+        """Names of the tables of both adds."""
+        (stream_1, branch_1), (stream_2, branch_2) = (self.operations[total].reads for total in ("sum 1", "sum 2"))
+        return Add(stream_1, branch_1, "sum 1"), Add(stream_2, branch_2, "sum 2")
 
     @property
-    def end(self) -> str:
-        """The name of what the block returns."""
+    def output(self) -> str:
+        """Name of the block's output."""
         return next(reversed(self.operations))
 
 
 @dataclass(frozen=True)
 class Terms:
-    """The numbers that one is made of: the sum of `left` times `right`, over `divisor`, through `kind`."""
+    """Terms of one number: sum of `left` times `right`, over `divisor`, through `kind`."""
 
     kind: str
     left: np.ndarray
@@ -73,7 +83,6 @@ class Terms:
 
 
 def operations(placement: str) -> dict[str, Operation]:
-    """The operations of a block, in order."""
     post = placement == "post-norm"
     first, second = ("x", "norm 1") if post else ("norm 1", "norm 2")
     branch_1 = {
@@ -94,10 +103,10 @@ def operations(placement: str) -> dict[str, Operation]:
     add_2 = {"sum 2": Operation("add", ("norm 1" if post else "sum 1", "feed-forward"))}
     norm_1 = {"norm 1": Operation("norm", ("sum 1" if post else "x",))}
     norm_2 = {"norm 2": Operation("norm", ("sum 2" if post else "sum 1",))}
-    enters = {"x": Operation("add", ("embedding", "position"))}
+    entry = {"x": Operation("add", ("embedding", "position"))}
     if post:
-        return enters | branch_1 | add_1 | norm_1 | branch_2 | add_2 | norm_2
-    return enters | norm_1 | branch_1 | add_1 | norm_2 | branch_2 | add_2
+        return entry | branch_1 | add_1 | norm_1 | branch_2 | add_2 | norm_2
+    return entry | norm_1 | branch_1 | add_1 | norm_2 | branch_2 | add_2
 
 
 def forward(
@@ -105,7 +114,7 @@ def forward(
 ) -> ComputedBlock:
     """The block on embedding and position (T, D) with W_Q, W_K (D, K), W_V (D, V), W_O (V, D), W_1 (D, H), W_2 (H, D).
 
-    One head, no biases, gains of 1.
+    One head, no biases, no gains.
     """
     values = {name: np.asarray(table, float) for name, table in inputs.items()}
     block = ComputedBlock(values, operations(placement), activation, causal)
@@ -125,14 +134,14 @@ def _apply(block: ComputedBlock, name: str, values: Mapping[str, np.ndarray]) ->
         case "scores":
             return a @ others[0].T / a.shape[1] ** 0.5
         case "softmax":
-            return softmax(np.where(visible(*a.shape, causal=block.causal), a, -np.inf))
+            return softmax(np.where(attention_mask(*a.shape, causal=block.causal), a, -np.inf))
         case "norm":
-            return normalised(a, "layer norm", eps=EPS).values
+            return normalise(a, "layer norm", eps=EPS).values
     return block.activation[0](a)
 
 
 def terms(block: ComputedBlock, name: str, row: int, column: int) -> Terms:
-    """What a number of an operation is computed from."""
+    """Terms of the number at (row, column) of an operation's table."""
     operation, values = block.operations[name], block.values
     a, *others = (values[read] for read in operation.reads)
     right, divisor = np.ones(1), 1.0
@@ -144,9 +153,9 @@ def terms(block: ComputedBlock, name: str, row: int, column: int) -> Terms:
         case "scores":
             left, right, divisor = a[row], others[0][column], a.shape[1] ** 0.5
         case "softmax":
-            seen = visible(*a.shape, causal=block.causal)[row]
-            powers = np.where(seen, np.exp(a[row] - a[row][seen].max()), 0.0)
-            left, divisor = powers[[column]], float(powers.sum())
+            mask = attention_mask(*a.shape, causal=block.causal)[row]
+            exponentials = np.where(mask, np.exp(a[row] - a[row][mask].max()), 0.0)
+            left, divisor = exponentials[[column]], float(exponentials.sum())
         case "norm":
             left, right = np.array([a[row, column], a[row].mean()]), np.array([1.0, -1.0])
             divisor = float(np.sqrt(a[row].var() + EPS))
@@ -155,94 +164,103 @@ def terms(block: ComputedBlock, name: str, row: int, column: int) -> Terms:
     return Terms(operation.kind, left, right, divisor, float(values[name][row, column]))
 
 
-def back(block: ComputedBlock, row: int, column: int) -> dict[str, dict[str, np.ndarray]]:
-    """The gradient of one number of the block's end at every table that operations read, by the operation it came by.
+def gradients_by_operation(block: ComputedBlock, row: int, column: int) -> dict[str, dict[str, np.ndarray]]:
+    """Gradients of one number of the output at every table, as {table: {operation that reads it: gradient}}.
 
-    What comes by all of them adds up to the gradient.
+    The gradients by all operations add up to the gradient at the table.
     """
-    by: dict[str, dict[str, np.ndarray]] = {block.end: {"": np.zeros_like(block.values[block.end])}}
-    by[block.end][""][row, column] = 1.0
+    at_output = np.zeros_like(block.values[block.output])
+    at_output[row, column] = 1.0
+    gradients: dict[str, dict[str, np.ndarray]] = {block.output: {"": at_output}}
     for name in reversed(block.operations):
-        arriving = np.sum([*by[name].values()], axis=0)
+        upstream = np.sum([*gradients[name].values()], axis=0)
         operation = block.operations[name]
-        gradients = _back(block, name, arriving)
-        for read, gradient in zip(operation.reads, gradients, strict=True):
-            by.setdefault(read, {})[name] = gradient
-    return by
+        operand_gradients = _operand_gradients(block, name, upstream)
+        for table, gradient in zip(operation.reads, operand_gradients, strict=True):
+            gradients.setdefault(table, {})[name] = gradient
+    return gradients
 
 
-def _back(block: ComputedBlock, name: str, g: np.ndarray) -> list[np.ndarray]:
-    """The gradient at each table that an operation reads, from that at its result."""
+def _operand_gradients(block: ComputedBlock, name: str, upstream: np.ndarray) -> list[np.ndarray]:
+    """Gradient at each table that an operation reads, from the upstream gradient at its result."""
     operation, out = block.operations[name], block.values[name]
     a, *others = (block.values[read] for read in operation.reads)
     match operation.kind:
         case "add":
-            return [g, g]
+            return [upstream, upstream]
         case "times":
-            return [g @ others[0].T, a.T @ g]
+            return [upstream @ others[0].T, a.T @ upstream]
         case "scores":
             root = a.shape[1] ** 0.5
-            return [g @ others[0] / root, g.T @ a / root]
+            return [upstream @ others[0] / root, upstream.T @ a / root]
         case "softmax":
-            return [out * (g - (out * g).sum(1, keepdims=True))]
+            return [out * (upstream - (out * upstream).sum(1, keepdims=True))]
         case "norm":
-            return [np.array([jacobian(token, "layer norm", EPS) @ own for token, own in zip(a, g, strict=True)])]
-    return [g * block.activation[1](a)]
+            return [
+                np.array(
+                    [
+                        jacobian(token, "layer norm", EPS) @ token_gradient
+                        for token, token_gradient in zip(a, upstream, strict=True)
+                    ]
+                )
+            ]
+    return [upstream * block.activation[1](a)]
 
 
 @dataclass(frozen=True)
-class Shares:
-    """The gradient (T, D) in front of an add: what came past the branch, what came through it, and their sum."""
+class AddGradient:
+    """Gradient (T, D) at the stream before an add: past the branch, through it, and their sum."""
 
-    at: str
+    stream: str
     branch: str
     residual: np.ndarray
-    through: np.ndarray
+    through_branch: np.ndarray
 
     @property
-    def together(self) -> np.ndarray:
-        return self.residual + self.through
+    def total(self) -> np.ndarray:
+        return self.residual + self.through_branch
 
 
-def shares(block: ComputedBlock, row: int, column: int) -> list[Shares]:
-    """The gradient of one number of the end in front of both adds, the last add first."""
-    by, shares = back(block, row, column), []
+def add_gradients(block: ComputedBlock, row: int, column: int) -> list[AddGradient]:
+    """Gradient of one number of the output before both adds, last add first."""
+    gradients = gradients_by_operation(block, row, column)
+    at_adds = []
     for stream, branch, total in reversed(block.adds):
-        through = [gradient for name, gradient in by[stream].items() if name != total]
-        shares.append(Shares(stream, branch, by[stream][total], np.sum(through, axis=0)))
-    return shares
+        through = [gradient for name, gradient in gradients[stream].items() if name != total]
+        at_adds.append(AddGradient(stream, branch, gradients[stream][total], np.sum(through, axis=0)))
+    return at_adds
 
 
-def with_change(inputs: Mapping[str, np.ndarray], token: int, by: float) -> dict[str, np.ndarray]:
-    """The inputs with a number added to one token's first feature."""
+def perturbed_inputs(inputs: Mapping[str, np.ndarray], token: int, delta: float) -> dict[str, np.ndarray]:
+    """The inputs with `delta` added to one token's first feature."""
     embedding = inputs["embedding"].astype(float)
-    embedding[token, 0] += by
+    embedding[token, 0] += delta
     return {**inputs, "embedding": embedding}
 
 
-def moved(before: ComputedBlock, after: ComputedBlock) -> dict[str, np.ndarray]:
-    """How far each row of every operation moved, the largest change of a number (T,)."""
+def row_changes(before: ComputedBlock, after: ComputedBlock) -> dict[str, np.ndarray]:
+    """Largest change in each row of every operation, (T,)."""
     return {name: np.abs(after.values[name] - before.values[name]).max(1) for name in before.operations}
 
 
-def moved_alone(block: ComputedBlock, token: int, by: float) -> dict[str, np.ndarray]:
-    """How far each row (T,) of four kinds of operation moves if only one row of what it reads moves, in feature 1."""
-    (stream, attention, total), (_, feed_forward, _) = block.adds
+def operation_row_changes(block: ComputedBlock, token: int, delta: float) -> dict[str, np.ndarray]:
+    """Row changes (T,) of four kinds of operation when only feature 1 of one row of their input changes by `delta`."""
+    first, second = block.adds
     norm = next(name for name, operation in block.operations.items() if operation.kind == "norm")
     steps = {
-        "attention": (block.operations["Q"].reads[0], attention),
-        "add": (stream, total),
+        "attention": (block.operations["Q"].reads[0], first.branch),
+        "add": (first.stream, first.total),
         "norm": (block.operations[norm].reads[0], norm),
-        "feed-forward": (block.operations["hidden"].reads[0], feed_forward),
+        "feed-forward": (block.operations["hidden"].reads[0], second.branch),
     }
-    return {name: _alone(block, start, end, token, by) for name, (start, end) in steps.items()}
+    return {name: _row_changes_at(block, start, end, token, delta) for name, (start, end) in steps.items()}
 
 
-def _alone(block: ComputedBlock, start: str, end: str, token: int, by: float) -> np.ndarray:
-    """How far the rows of `end` move with a number of `start`; an add's branch stays as it was."""
+def _row_changes_at(block: ComputedBlock, start: str, end: str, token: int, delta: float) -> np.ndarray:
+    """Row changes (T,) of table `end` when table `start` changes by `delta`; the branch of an add stays fixed."""
     values = dict(block.values)
     values[start] = values[start].copy()
-    values[start][token, 0] += by
+    values[start][token, 0] += delta
     if block.operations[end].kind == "add":
         between = [end]
     else:

@@ -1,20 +1,21 @@
-"""The bowl of least squares on two features, and gradient descent in it. numpy, float64.
+"""Gradient descent on the quadratic loss of least squares with two features. numpy, float64.
 
-Legend: w distance of the two weights from the minimum; loss w'Hw / 2 with H = X'X / N; eigenvalues are curvatures.
+Legend: N samples; w the two weights relative to the minimum; loss w'Hw / 2 with H = X'X / N, whose eigenvalues are
+the curvatures.
 """
 
 import numpy as np
 
 MAX_COUNTED_STEPS = 100_000
-GOAL = 1e-3  # share of the initial distance at which descent has arrived
+CONVERGED_SHARE = 1e-3  # of the initial distance: descent has converged
 START = (1.0, 1.0)
-FAR = 1e3  # distance beyond which a path is not drawn on
+MAX_DISTANCE = 1e3  # beyond it a path ends
 
 
 def hessian(x_N2: np.ndarray) -> np.ndarray:
-    """H (2, 2), of features divided by their largest absolute value, so that no square overflows its digits.
+    """H (2, 2) of the features over their largest absolute value, so that squares do not overflow.
 
-    ValueError where all numbers are 0.
+    ValueError if all numbers are 0.
     """
     x = np.asarray(x_N2, float)
     largest = float(np.abs(x).max())
@@ -23,34 +24,34 @@ def hessian(x_N2: np.ndarray) -> np.ndarray:
     return (x / largest).T @ (x / largest) / len(x)
 
 
-def path(x_N2: np.ndarray, times: float, steps: int) -> np.ndarray:
-    """The distances (steps + 1, 2) from START on, at a learning rate of `times` / largest curvature; cut off at FAR."""
+def descent_path(x_N2: np.ndarray, times: float, steps: int) -> np.ndarray:
+    """Weights (steps + 1, 2) from START on, at learning rate `times` / largest curvature; ends beyond MAX_DISTANCE."""
     h = hessian(x_N2)
-    rate = times / np.linalg.eigvalsh(h)[-1]
-    places = [np.array(START)]
-    while len(places) <= steps and np.abs(places[-1]).max() < FAR:
-        places.append(places[-1] - rate * (h @ places[-1]))
-    return np.array(places)
+    lr = times / np.linalg.eigvalsh(h)[-1]
+    distances = [np.array(START)]
+    while len(distances) <= steps and np.abs(distances[-1]).max() < MAX_DISTANCE:
+        distances.append(distances[-1] - lr * (h @ distances[-1]))
+    return np.array(distances)
 
 
-def steps_to_arrive(x_N2: np.ndarray, times: float) -> int | None:
-    """The first step at which the distance is GOAL of the initial one; None if MAX_COUNTED_STEPS do not suffice."""
+def steps_to_converge(x_N2: np.ndarray, times: float) -> int | None:
+    """Steps until the distance is CONVERGED_SHARE of the initial one; None if MAX_COUNTED_STEPS do not suffice."""
     curvatures, axes = np.linalg.eigh(hessian(x_N2))
-    along = np.abs(axes.T @ np.array(START))
+    components = np.abs(axes.T @ np.array(START))
     factors = np.abs(1 - times * curvatures / curvatures[-1])
-    stays = along[factors == 1] > GOAL * np.linalg.norm(START)
-    if stays.any() or (factors > 1).any():  # rounding alone would grow
+    stuck = components[factors == 1] > CONVERGED_SHARE * np.linalg.norm(START)
+    if stuck.any() or (factors > 1).any():  # otherwise rounding errors would grow
         return None
     powers = factors[None] ** np.arange(MAX_COUNTED_STEPS + 1)[:, None]
-    arrived = np.flatnonzero(np.sqrt(((powers * along) ** 2).sum(1)) <= GOAL * np.linalg.norm(START))
-    return int(arrived[0]) if len(arrived) else None
+    converged = np.flatnonzero(np.sqrt(((powers * components) ** 2).sum(1)) <= CONVERGED_SHARE * np.linalg.norm(START))
+    return int(converged[0]) if len(converged) else None
 
 
 def contour(x_N2: np.ndarray, loss: float, points: int = 181) -> np.ndarray:
-    """The weights (points, 2) at which the loss is a share of that at START; a level direction is cut off at FAR."""
+    """Weights (points, 2) whose loss is `loss` times that at START; a flat direction ends at MAX_DISTANCE."""
     h = hessian(x_N2)
     curvatures, axes = np.linalg.eigh(h)
     start = np.array(START)
-    radii = np.minimum(np.sqrt(loss * (start @ h @ start) / np.maximum(curvatures, 1e-300)), FAR)
+    radii = np.minimum(np.sqrt(loss * (start @ h @ start) / np.maximum(curvatures, 1e-300)), MAX_DISTANCE)
     angle = np.linspace(0, 2 * np.pi, points)
     return np.asarray((axes * radii) @ np.array([np.cos(angle), np.sin(angle)])).T

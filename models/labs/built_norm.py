@@ -1,31 +1,31 @@
-"""Layer norm built line by line: its code and its numbers from the same choices, and where its digits leave torch's."""
+"""Layer norm built line by line: code and numbers from the same choices, and where digits differ from torch."""
 
 from dataclasses import dataclass
 
 import numpy as np
 
-DECIMALS = 9  # of a number whose digits are compared
-TORCH_EPS = 1e-5  # torch's default
+DECIMALS = 9  # compared of each number
+TORCH_EPS = 1e-5  # default of torch.nn.LayerNorm
 
 
 @dataclass(frozen=True)
 class NormLines:
-    """The choices of a layer norm's lines. Those of the Annotated Transformer: the unbiased std, eps beside it."""
+    """The choices in a layer norm's code. Defaults: those of the Annotated Transformer."""
 
-    biased: bool = False  # divides the sum of squares by n, not by n - 1
-    inside: bool = False  # eps stands inside the root
+    biased: bool = False  # the variance divides by n, not by n - 1
+    inside: bool = False  # eps is added to the variance, inside the root
     eps: float = 1e-6
-    affine: bool = True  # with gamma and beta, whose entries start at these:
+    affine: bool = True  # learns gamma and beta, with these initial values
     gamma: float = 1.0
     beta: float = 0.0
 
     @property
     def code(self) -> str:
         """The class in torch."""
-        how = "-1, unbiased=False, keepdim=True" if self.biased else "-1, keepdim=True"
-        spread = f"var = x.var({how})" if self.inside else f"std = x.std({how})"
+        arguments = "-1, unbiased=False, keepdim=True" if self.biased else "-1, keepdim=True"
+        spread = f"var = x.var({arguments})" if self.inside else f"std = x.std({arguments})"
         divisor = "(var + self.eps).sqrt()" if self.inside else "(std + self.eps)"
-        starts = {"gamma": _filled(self.gamma), "beta": _filled(self.beta)}
+        starts = {"gamma": _constant_tensor(self.gamma), "beta": _constant_tensor(self.beta)}
         rows = [f"self.{name} = nn.Parameter({start})" for name, start in starts.items()]
         lines = [
             "import torch",
@@ -46,30 +46,32 @@ class NormLines:
         ]
         return "\n".join(lines)
 
-    def normalised(self, x_D: np.ndarray) -> np.ndarray:
-        """What the class makes of a token (D,)."""
+    def apply(self, x_D: np.ndarray) -> np.ndarray:
+        """Output of the class for one token (D,)."""
         x = np.asarray(x_D, float)
         variance = float(x.var(ddof=int(not self.biased)))
         y = (x - x.mean()) / (np.sqrt(variance + self.eps) if self.inside else np.sqrt(variance) + self.eps)
         return self.gamma * y + self.beta if self.affine else y
 
 
-def _filled(value: float) -> str:
+def _constant_tensor(value: float) -> str:
     usual = {1.0: "torch.ones(features)", 0.0: "torch.zeros(features)"}
     return usual.get(value, f"torch.full((features,), {value!r})")
 
 
-TORCHS = NormLines(biased=True, inside=True, eps=TORCH_EPS)
+TORCH_NORM = NormLines(biased=True, inside=True, eps=TORCH_EPS)
 
 
 def digits(value: float) -> str:
-    """A number with all decimals that are compared; never a negative zero."""
+    """The number with DECIMALS decimals; a negative zero loses its sign."""
     return f"{round(value, DECIMALS) + 0.0:.{DECIMALS}f}"
 
 
 def first_difference(value: float, other: float) -> int | None:
-    """The place in `digits` of a number at which it leaves another's; None if all agree."""
-    own, theirs = digits(value), digits(other)
-    if len(own) != len(theirs):
+    """Index of the first character of `digits` in which two numbers differ; None if all agree."""
+    digits_of_value, digits_of_other = digits(value), digits(other)
+    if len(digits_of_value) != len(digits_of_other):
         return 0
-    return next((at for at, (a, b) in enumerate(zip(own, theirs, strict=True)) if a != b), None)
+    return next(
+        (place for place, (a, b) in enumerate(zip(digits_of_value, digits_of_other, strict=True)) if a != b), None
+    )

@@ -1,4 +1,4 @@
-"""How many multiplications the next token of a text costs a transformer, with keys and values kept and without.
+"""Multiplications that the next token of a text costs a transformer, with and without a key-value cache.
 
 Legend: D width, H hidden units of a feed-forward net, C classes.
 """
@@ -10,7 +10,7 @@ import numpy as np
 
 @dataclass(frozen=True)
 class DecoderSize:
-    """Of a net that reads text from left to right."""
+    """Size of a decoder."""
 
     depth: int
     width: int
@@ -18,18 +18,18 @@ class DecoderSize:
     classes: int
 
     @property
-    def matrices(self) -> int:
-        """Multiplications of one token with all matrices: Q, K, V, O and two of the feed-forward net, and the head."""
+    def matrix_cost(self) -> int:
+        """Multiplications of one token by the weights: Q, K, V, O, both feed-forward matrices, output head."""
         return self.depth * (4 * self.width**2 + 2 * self.width * self.hidden) + self.width * self.classes
 
-    def again(self, tokens: np.ndarray) -> np.ndarray:
-        """Multiplications to read so many tokens at once, every query with every key."""
-        return tokens * self.matrices + self.depth * 2 * self.width * tokens**2
+    def uncached_cost(self, tokens: np.ndarray) -> np.ndarray:
+        """Multiplications to process all `tokens` anew, every query with every key."""
+        return tokens * self.matrix_cost + self.depth * 2 * self.width * tokens**2
 
-    def kept(self, tokens: np.ndarray) -> np.ndarray:
-        """The same for the last of so many tokens alone, its query with all keys that were kept."""
-        return self.matrices + self.depth * 2 * self.width * tokens
+    def cached_cost(self, tokens: np.ndarray) -> np.ndarray:
+        """Multiplications for the last of `tokens` alone, its query with all cached keys."""
+        return self.matrix_cost + self.depth * 2 * self.width * tokens
 
-    def memory(self, tokens: int) -> int:
-        """Numbers that are kept of so many tokens: a key and a value in every block."""
+    def cache_size(self, tokens: int) -> int:
+        """Numbers in the cache: a key and a value per token and block."""
         return 2 * self.depth * self.width * tokens

@@ -1,4 +1,4 @@
-"""A gradient on its way back through a chain of layers, factor by factor, and the derivative by each weight."""
+"""Backpropagation through a chain of layers, factor by factor, and the derivative by each weight."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -11,83 +11,83 @@ TEXTS = Texts("labs/gradients")
 Curve = Callable[[np.ndarray], np.ndarray]
 
 
-def reading(example: str) -> str:
-    """What an example shows."""
+def example_note(example: str) -> str:
     return TEXTS(example)
 
 
-def arriving(factors: np.ndarray) -> np.ndarray:
-    """The gradient at x_0 ... x_L of a chain (L + 1,), if it is 1 at x_L: at x_l it is f_{l+1} ... f_L."""
+def upstream_gradients(factors: np.ndarray) -> np.ndarray:
+    """Gradient at x_0 ... x_L of a chain whose gradient at x_L is 1, (L + 1,): the product f_{l+1} ... f_L at x_l."""
     return np.append(np.cumprod(np.asarray(factors, float)[::-1])[::-1], 1.0)
 
 
-def with_skip(factors: np.ndarray) -> np.ndarray:
-    """The factors of x + f(x): the derivative of the sum is 1 + f'. (L,)"""
+def residual_factors(factors: np.ndarray) -> np.ndarray:
+    """Factors 1 + f' of layers x + f(x), (L,)."""
     return 1.0 + np.asarray(factors, float)
 
 
-def with_skip_at_random(factors: np.ndarray) -> np.ndarray:
-    """The same for a random matrix f', whose gradient is at right angles to the skip's: √(1 + f²). (L,)"""
+def random_residual_factors(factors: np.ndarray) -> np.ndarray:
+    """Factors √(1 + f²) where f' is a random matrix, whose gradient is orthogonal to the residual's, (L,)."""
     return np.sqrt(1.0 + np.asarray(factors, float) ** 2)
 
 
-def by_branches(factors: np.ndarray) -> np.ndarray:
-    """The product of 1 + f multiplied out: what comes past k branches, k = 0 to L, which adds up to it. (L + 1,)"""
-    found = np.ones(1)
+def path_contributions(factors: np.ndarray) -> np.ndarray:
+    """Terms of the expanded product of all 1 + f, by the number of branches 0 ... L on the path, (L + 1,)."""
+    contributions = np.ones(1)
     for factor in np.asarray(factors, float):
-        found = np.convolve(found, [1.0, factor])
-    return found
+        contributions = np.convolve(contributions, [1.0, factor])
+    return contributions
 
 
 @dataclass(frozen=True)
 class Derivatives:
-    """What ∂(½(x_L - t)²)/∂w_l is the product of: `error` x_L - t, and for every layer (L,) the product of the later
-    layers' factors, its own activation's slope and its input.
+    """The factors of ∂(½(x_L - t)²)/∂w_l: `error` is x_L - t; the others are per layer (L,).
+
+    `later_factors`: product of the later layers' factors. `slopes`: φ'(z_l). `inputs`: x_{l-1}.
     """
 
     prediction: float
     error: float
-    later: np.ndarray
+    later_factors: np.ndarray
     slopes: np.ndarray
     inputs: np.ndarray
 
     @property
     def by_weight(self) -> np.ndarray:
-        """The derivative by each weight (L,)."""
-        return self.error * self.later * self.slopes * self.inputs
+        """Derivative by each weight, (L,)."""
+        return self.error * self.later_factors * self.slopes * self.inputs
 
 
 def derivatives(
     weights: np.ndarray, x: float, target: float, activation: tuple[Curve, Curve], *, skip: bool
 ) -> Derivatives:
-    """Forward and back through x_l = φ(w_l x_{l-1}), or x_l = x_{l-1} + φ(w_l x_{l-1}) with a skip.
+    """Forward and backward pass through x_l = φ(w_l x_{l-1}), or x_l = x_{l-1} + φ(w_l x_{l-1}) with a skip.
 
     `activation`: φ and its slope.
     """
-    value, slope = activation
+    function, slope = activation
     stream = [float(x)]
     for weight in weights:
-        stream.append(skip * stream[-1] + float(value(np.array(weight * stream[-1]))))
+        stream.append(skip * stream[-1] + float(function(np.array(weight * stream[-1]))))
     inputs = np.array(stream[:-1])
     slopes = slope(weights * inputs)
-    later = arriving(skip + weights * slopes)[1:]
-    return Derivatives(stream[-1], stream[-1] - target, later, slopes, inputs)
+    later_factors = upstream_gradients(skip + weights * slopes)[1:]
+    return Derivatives(stream[-1], stream[-1] - target, later_factors, slopes, inputs)
 
 
-def updated(weights: np.ndarray, gradients: np.ndarray, rate: float) -> np.ndarray:
-    """w - rate * gradient for every layer (L,)."""
-    return np.asarray(weights, float) - rate * np.asarray(gradients, float)
+def after_step(weights: np.ndarray, gradients: np.ndarray, lr: float) -> np.ndarray:
+    """Weights after one step of gradient descent, (L,)."""
+    return np.asarray(weights, float) - lr * np.asarray(gradients, float)
 
 
-def standing_still(weights: np.ndarray, gradients: np.ndarray, rate: float) -> np.ndarray:
-    """Whether each layer's weight is unchanged by its update in float32, (L,)."""
+def unchanged_in_float32(weights: np.ndarray, gradients: np.ndarray, lr: float) -> np.ndarray:
+    """Whether the update of each layer's weight is lost in float32's rounding, (L,)."""
     with np.errstate(over="ignore"):
-        step = np.asarray(rate * np.asarray(gradients, float), np.float32)
-    own = np.asarray(weights, np.float32)
-    return np.asarray(own - step == own)
+        step = np.asarray(lr * np.asarray(gradients, float), np.float32)
+    before = np.asarray(weights, np.float32)
+    return np.asarray(before - step == before)
 
 
-PRESETS: dict[str, tuple[float, ...]] = {  # an example's factors (L,), from the first layer to the last
+PRESETS: dict[str, tuple[float, ...]] = {  # factors of each example (L,), from the first layer to the last
     "Factors below 1": (0.9, 0.5, 0.8, 0.3, 0.7, 0.6, 0.9, 0.4, 0.5, 0.8),
     "Half at every layer": (0.5,) * 10,
     "Sigmoid, its bound 1/4": (0.25,) * 10,

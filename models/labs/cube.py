@@ -1,4 +1,4 @@
-"""Norms on a block of batch, sequence and features: which values share statistics. numpy, float64.
+"""Norms on a block of batch, sequence and features, and which values share statistics. numpy, float64.
 
 Legend: B samples, T tokens (of an image: pixels), D features (channels). As in torch, group norm takes its statistics
 over all tokens of a sample and the features of a group, joint layer norm over all tokens and features of a sample.
@@ -6,9 +6,11 @@ over all tokens of a sample and the features of a group, joint layer norm over a
 
 import numpy as np
 
-MAX_BATCH, MAX_TOKENS, MAX_FEATURES = 4, 6, 8
+MAX_BATCH = 4
+MAX_TOKENS = 6
+MAX_FEATURES = 8
 NORMS = ("layer norm", "rms norm", "batch norm", "instance norm", "group norm", "joint layer norm")
-NEEDS_TWO = ("batch norm", "instance norm", "group norm")  # values in a set; torch refuses fewer
+NEEDS_TWO = ("batch norm", "instance norm", "group norm")  # values in a set: torch raises for fewer
 EPS = 1e-5
 
 
@@ -18,7 +20,7 @@ def block(batch: int, tokens: int, features: int) -> np.ndarray:
     return np.asarray(whole[:batch, :tokens, :features])
 
 
-def sharing(shape: tuple[int, int, int], norm: str, groups: int = 1) -> np.ndarray:
+def set_labels(shape: tuple[int, int, int], norm: str, groups: int = 1) -> np.ndarray:
     """Labels (B, T, D), equal for values that share statistics. ValueError if the groups do not divide D."""
     _, tokens, features = shape
     if features % groups:
@@ -36,21 +38,21 @@ def sharing(shape: tuple[int, int, int], norm: str, groups: int = 1) -> np.ndarr
 
 
 def normed_block(x_BTD: np.ndarray, norm: str, groups: int = 1) -> np.ndarray:
-    """The block after a norm without gain and bias, (B, T, D). ValueError for sets that torch refuses."""
+    """The block after a norm without gain and bias, (B, T, D). ValueError for sets of one value where torch raises."""
     x = np.asarray(x_BTD, float)
-    labels = sharing(x.shape, norm, groups)
+    labels = set_labels(x.shape, norm, groups)
     y = np.empty_like(x)
     for label in np.unique(labels):
-        cells = labels == label
-        if norm in NEEDS_TWO and cells.sum() == 1:
+        members = labels == label
+        if norm in NEEDS_TWO and members.sum() == 1:
             raise ValueError(f"{norm.capitalize()} needs more than one value in a set: a single one has no spread.")
-        centred = x[cells] - (0.0 if norm == "rms norm" else x[cells].mean())
-        y[cells] = centred / np.sqrt((centred**2).mean() + EPS)
+        centred = x[members] - (0.0 if norm == "rms norm" else x[members].mean())
+        y[members] = centred / np.sqrt((centred**2).mean() + EPS)
     return y
 
 
-def moved(x_BTD: np.ndarray, norm: str, at: tuple[int, int, int], by: float, groups: int = 1) -> np.ndarray:
-    """What each result changes by when one value grows by `by`, (B, T, D)."""
+def changes(x_BTD: np.ndarray, norm: str, cell: tuple[int, int, int], push: float, groups: int = 1) -> np.ndarray:
+    """Change of each result when the value at `cell` grows by `push`, (B, T, D)."""
     pushed = np.array(x_BTD, float)
-    pushed[at] += by
+    pushed[cell] += push
     return normed_block(pushed, norm, groups) - normed_block(x_BTD, norm, groups)

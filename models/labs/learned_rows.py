@@ -1,4 +1,4 @@
-"""Gain and bias of a layer norm as rows that learn: gradient descent toward targets, and the least loss they can reach.
+"""Gain and bias of a layer norm trained by gradient descent toward targets, and the least loss they can reach.
 
 Legend: T tokens, D features.
 """
@@ -11,8 +11,8 @@ STEPS = 100
 
 
 @dataclass(frozen=True)
-class RowsLearned:
-    """Gain and bias before every step and after the last (S + 1, D), and the loss there (S + 1,).
+class TrainedRows:
+    """Gain and bias before each step and after the last (S + 1, D), and the losses (S + 1,).
 
     The loss is the mean of (gain * x^ + bias - target)² over tokens and features, halved.
     """
@@ -22,12 +22,12 @@ class RowsLearned:
     loss: np.ndarray
 
 
-def learned(
+def train_rows(
     normed_TD: np.ndarray, target_TD: np.ndarray, rows_2D: np.ndarray, *, rate: float, steps: int = STEPS
-) -> RowsLearned:
-    """Gradient descent on the rows of gain and bias alone; ends before a loss that is not finite.
+) -> TrainedRows:
+    """Gradient descent on gain and bias alone; stops before a loss that is not finite.
 
-    The loss of a feature is averaged over tokens, not over features, so the rate is that of one feature.
+    Each feature has its own loss, averaged over tokens only, so `rate` does not depend on D.
     """
     gain, bias = np.array(rows_2D, float)
     gains, biases, losses = [], [], []
@@ -40,12 +40,13 @@ def learned(
             gains.append(gain)
             biases.append(bias)
             losses.append(loss)
-            gain, bias = gain - rate * (error * normed_TD).mean(0), bias - rate * error.mean(0)
-    return RowsLearned(np.array(gains), np.array(biases), np.array(losses))
+            gain = gain - rate * (error * normed_TD).mean(0)
+            bias = bias - rate * error.mean(0)
+    return TrainedRows(np.array(gains), np.array(biases), np.array(losses))
 
 
 def least_loss(normed_TD: np.ndarray, target_TD: np.ndarray) -> float:
-    """The least loss of any gain and bias: a straight line through each feature's T points, by the normal equations."""
+    """Least loss of any gain and bias: least squares of a line through each feature's T points."""
     x = normed_TD - normed_TD.mean(0)
     y = target_TD - target_TD.mean(0)
     spread = (x**2).sum(0)
@@ -54,7 +55,7 @@ def least_loss(normed_TD: np.ndarray, target_TD: np.ndarray) -> float:
 
 
 def largest_rate(normed_TD: np.ndarray) -> float:
-    """The rate from which descent diverges: 2 over the largest curvature of any feature."""
+    """Rate above which descent diverges: 2 over the largest curvature of any feature."""
     square, mean = (normed_TD**2).mean(0), normed_TD.mean(0)
     curvature = (square + 1 + np.sqrt((square - 1) ** 2 + 4 * mean**2)) / 2
     return 2 / float(curvature.max())

@@ -1,6 +1,6 @@
-"""The normalisations of the lab on a table of tokens by features, with their statistics. numpy, float64.
+"""Normalisations of a table of tokens by features, with their statistics. numpy, float64.
 
-Legend: T tokens (rows), D features (columns). The labels of shared statistics also colour the table.
+Legend: T tokens (rows), D features (columns).
 """
 
 from dataclasses import dataclass
@@ -12,9 +12,9 @@ from models.content import Texts
 TEXTS = Texts("labs/normalization")
 
 TOKEN, FEATURE, GROUP, SEQUENCE, TABLE, CELL = "token", "feature", "group", "sequence", "table", "cell"
-ACROSS_TOKENS = {FEATURE, SEQUENCE, TABLE}  # here padding counts unless it is left out
-MOMENTUM = 0.1  # torch's: the weight of the new batch (TensorFlow gives that of the old, 0.9)
-NO_SPREAD = 1e-12  # share of the largest number below which a spread is rounding
+ACROSS_TOKENS = {FEATURE, SEQUENCE, TABLE}  # statistics that include padding unless it is left out
+MOMENTUM = 0.1  # torch's default weight of the new batch (TensorFlow states that of the old: 0.9 here)
+NO_SPREAD = 1e-12  # spreads below this share of the largest number are rounding
 
 
 @dataclass(frozen=True)
@@ -44,14 +44,13 @@ METHODS: dict[str, Method] = {
 }
 
 
-def about(method: str) -> str:
-    """Which cells share statistics, and what else there is to know of a method."""
+def method_note(method: str) -> str:
     return TEXTS(method)
 
 
 @dataclass(frozen=True)
 class Running:
-    """Batch norm's running mean and variance by feature (D,), and the number of batches so far."""
+    """Batch norm's running mean and variance per feature (D,), and the number of batches so far."""
 
     mean: np.ndarray
     variance: np.ndarray
@@ -62,8 +61,8 @@ class Running:
 class NormedTable:
     """The normalised table and the statistics of each cell, all (T, D).
 
-    `shared`: cells with equal labels share statistics. `centre` and `spread`: see METHODS. `scale`: the divisor.
-    `undefined`: where the formula gives 0 / 0 and the value is set to 0.
+    `shared`: cells with equal labels share statistics. `centre`, `spread`: as named in METHODS. `scale`: the divisor.
+    `undefined`: True where the formula is 0 / 0; the value there is 0.
     """
 
     values: np.ndarray
@@ -74,7 +73,7 @@ class NormedTable:
     undefined: np.ndarray
 
 
-def normalised(
+def normalise(
     x_TD: np.ndarray,
     method: str,
     *,
@@ -88,12 +87,14 @@ def normalised(
     counted: np.ndarray | None = None,
     running: Running | None = None,
 ) -> NormedTable:
-    """The table normalised by one of METHODS. `counted` (T,): tokens that are not padding; `running`: for inference.
+    """Normalises the table by one of METHODS.
+
+    `counted` (T,): True for tokens that are not padding. `running`: batch norm's statistics in inference mode.
 
     ValueError if the statistics do not exist: batch norm in training on one token, or groups that do not divide D.
     """
     x = np.asarray(x_TD, float)
-    shared = sharing(x.shape, method, groups, sequences)
+    shared = set_labels(x.shape, method, groups, sequences)
     nothing = np.zeros(x.shape, bool)
     if METHODS[method].shares == CELL:
         return NormedTable(
@@ -105,12 +106,12 @@ def normalised(
         centre, spread = _statistics(x, method, shared, unbiased, counted)
     added = 0.0 if method in {"min-max", "z-score"} else eps
     scale = spread if method == "min-max" else np.sqrt(spread + added)
-    undefined = nothing if added else scale <= NO_SPREAD * _largest(x, shared)
+    undefined = nothing if added else scale <= NO_SPREAD * _largest_in_set(x, shared)
     raw = np.where(undefined, 0.0, x - centre) / np.where(undefined, 1.0, scale)
     return NormedTable(gain * raw + bias, shared, centre, spread, scale, undefined)
 
 
-def sharing(shape: tuple[int, ...], method: str, groups: int = 1, sequences: int = 1) -> np.ndarray:
+def set_labels(shape: tuple[int, ...], method: str, groups: int = 1, sequences: int = 1) -> np.ndarray:
     """Labels (T, D), equal for cells that share statistics. ValueError if groups or sequences are not of equal size."""
     tokens, features = shape
     if features % groups:
@@ -131,19 +132,19 @@ def sharing(shape: tuple[int, ...], method: str, groups: int = 1, sequences: int
 def _statistics(
     x: np.ndarray, method: str, shared: np.ndarray, unbiased: bool, counted: np.ndarray | None
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Centre and spread of each cell's set, (T, D); padding counts only within its own token."""
+    """Centre and spread of each cell's set, (T, D); only sets across tokens exclude padding."""
     across = METHODS[method].shares in ACROSS_TOKENS
     counts = np.ones(len(x), bool) if counted is None or not across else np.asarray(counted, bool)
     centre, spread = np.zeros_like(x), np.zeros_like(x)
     for label in np.unique(shared):
         cells = shared == label
         seen = x[cells & counts[:, None]]
-        _enough(method, len(seen), unbiased)
-        centre[cells], spread[cells] = _of(seen, METHODS[method], unbiased)
+        _require_statistics(method, len(seen), unbiased)
+        centre[cells], spread[cells] = _centre_and_spread(seen, METHODS[method], unbiased)
     return centre, spread
 
 
-def _of(seen: np.ndarray, method: Method, unbiased: bool) -> tuple[float, float]:
+def _centre_and_spread(seen: np.ndarray, method: Method, unbiased: bool) -> tuple[float, float]:
     if method.spread == "range":
         return float(seen.min()), float(np.ptp(seen))
     if method.spread == "mean square":
@@ -151,8 +152,8 @@ def _of(seen: np.ndarray, method: Method, unbiased: bool) -> tuple[float, float]
     return float(seen.mean()), float(seen.var(ddof=int(unbiased)))
 
 
-def _enough(method: str, count: int, unbiased: bool) -> None:
-    """ValueError for sets without statistics, which torch refuses too."""
+def _require_statistics(method: str, count: int, unbiased: bool) -> None:
+    """Raises ValueError for sets without statistics, as torch does."""
     if not count:
         raise ValueError("Every token is padding, so there are no statistics.")
     if count == 1 and method in {"batch norm", "instance norm"}:
@@ -161,25 +162,25 @@ def _enough(method: str, count: int, unbiased: bool) -> None:
         raise ValueError("A single number has no unbiased variance: the sum would be divided by 0.")
 
 
-def _largest(x: np.ndarray, shared: np.ndarray) -> np.ndarray:
-    """The largest absolute value in each cell's set, (T, D)."""
-    found = np.zeros(int(shared.max()) + 1)
-    np.maximum.at(found, shared, np.abs(x))
-    return found[shared]
+def _largest_in_set(x: np.ndarray, shared: np.ndarray) -> np.ndarray:
+    """Largest absolute value in each cell's set, (T, D)."""
+    largest = np.zeros(int(shared.max()) + 1)
+    np.maximum.at(largest, shared, np.abs(x))
+    return largest[shared]
 
 
-def fresh(features: int) -> Running:
-    """Batch norm's running statistics before any batch: mean 0, variance 1."""
+def initial_running(features: int) -> Running:
+    """Batch norm's initial running statistics: mean 0, variance 1."""
     return Running(np.zeros(features), np.ones(features))
 
 
-def remembered(running: Running, x_TD: np.ndarray, counted: np.ndarray | None = None, batches: int = 1) -> Running:
-    """The running statistics after `batches` training steps on this batch; the variance is unbiased, as in torch.
+def updated_running(running: Running, x_TD: np.ndarray, counted: np.ndarray | None = None, batches: int = 1) -> Running:
+    """Running statistics after `batches` training steps on the same batch; the variance is unbiased, as in torch.
 
     ValueError for a batch of one token.
     """
     x = np.asarray(x_TD, float) if counted is None else np.asarray(x_TD, float)[np.asarray(counted, bool)]
-    _enough("batch norm", len(x), unbiased=False)
+    _require_statistics("batch norm", len(x), unbiased=False)
     mean, variance = running.mean, running.variance
     for _ in range(batches):
         mean = (1 - MOMENTUM) * mean + MOMENTUM * x.mean(0)

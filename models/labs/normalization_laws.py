@@ -1,4 +1,4 @@
-"""Properties of norms: how short an unbiased one is, Jacobians, leaks between tokens, the cost of scale."""
+"""Properties of norms: bias of the std, Jacobians, interaction of tokens, outliers, conditioning. numpy, float64."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -6,15 +6,15 @@ from math import erf, sqrt
 
 import numpy as np
 
-from models.labs.normalization import normalised
+from models.labs.normalization import normalise
 
-SATURATED = 0.1  # share of an activation's largest slope below which it is saturated
+SATURATED = 0.1  # an activation is saturated below this share of its largest slope
 MAX_STEPS = 200_000
-TINY_EPS = 2.0**-23  # torch's default eps of rms norm in 32 bits
+TINY_EPS = 2.0**-23  # default eps of torch.nn.RMSNorm in float32
 
 
 def shortfall(features: int) -> float:
-    """By how much the norm by hand is too short, for small eps: 1 - sqrt((d - 1) / d)."""
+    """Relative shortfall of the output's RMS when the std is unbiased and eps small: 1 - sqrt((d - 1) / d)."""
     return 1 - float(np.sqrt((features - 1) / features))
 
 
@@ -24,7 +24,7 @@ def jacobian(x_D: np.ndarray, method: str, eps: float = 1e-5) -> np.ndarray:
     ValueError if the token has no spread and eps is 0.
     """
     x = np.asarray(x_D, float)
-    norm = normalised(x[None], method, eps=eps)
+    norm = normalise(x[None], method, eps=eps)
     if norm.undefined.any():
         raise ValueError("This token has no spread and eps is 0: the norm has no derivative here.")
     unit, size = norm.values[0], len(x)
@@ -32,50 +32,50 @@ def jacobian(x_D: np.ndarray, method: str, eps: float = 1e-5) -> np.ndarray:
     return (np.eye(size) - middle - np.outer(unit, unit) / size) / norm.scale[0, 0]
 
 
-def told(x_TD: np.ndarray, method: str, token: int, **settings: object) -> np.ndarray:
-    """The largest change in each token's result when the first number of one token grows by 1, (T,)."""
+def changes_by_token(x_TD: np.ndarray, method: str, token: int, **settings: object) -> np.ndarray:
+    """Largest change of each token's result when the first number of one token grows by 1, (T,)."""
     moved = np.array(x_TD, float)
     moved[token, 0] += 1
-    before, after = (normalised(x, method, **settings).values for x in (x_TD, moved))  # type: ignore[arg-type]
+    before, after = (normalise(x, method, **settings).values for x in (x_TD, moved))  # type: ignore[arg-type]
     return np.asarray(np.abs(after - before).max(1))
 
 
-def with_outlier(x_TD: np.ndarray, token: int, feature: int, far: float) -> np.ndarray:
-    """The table with one token's number moved `far` ranges of its feature beyond the maximum; a range of 0 is 1."""
+def with_outlier(x_TD: np.ndarray, token: int, feature: int, ranges: float) -> np.ndarray:
+    """Moves a number to `ranges` ranges of its feature above the maximum; a range of 0 counts as 1."""
     moved = np.array(x_TD, float)
     column = moved[:, feature]
-    moved[token, feature] = column.max() + far * (float(np.ptp(column)) or 1.0)
+    moved[token, feature] = column.max() + ranges * (float(np.ptp(column)) or 1.0)
     return moved
 
 
-def left_over(x_TD: np.ndarray, token: int, feature: int, method: str, eps: float = 1e-5) -> float:
-    """The range of all other tokens' normalised numbers in a feature."""
-    return float(np.ptp(np.delete(normalised(x_TD, method, eps=eps).values[:, feature], token)))
+def range_of_others(x_TD: np.ndarray, token: int, feature: int, method: str, eps: float = 1e-5) -> float:
+    """Range (maximum - minimum) of all other tokens' normalised numbers in a feature."""
+    return float(np.ptp(np.delete(normalise(x_TD, method, eps=eps).values[:, feature], token)))
 
 
-def share_left(x_TD: np.ndarray, token: int, feature: int, method: str) -> float:
-    """The range of the others as a share of the whole range of the normalised feature; NaN for a range of 0."""
-    whole = float(np.ptp(normalised(x_TD, method).values[:, feature]))
-    return left_over(x_TD, token, feature, method) / whole if whole else np.nan
+def share_of_range(x_TD: np.ndarray, token: int, feature: int, method: str) -> float:
+    """Range of the others as a share of the normalised feature's range; NaN for a range of 0."""
+    whole = float(np.ptp(normalise(x_TD, method).values[:, feature]))
+    return range_of_others(x_TD, token, feature, method) / whole if whole else np.nan
 
 
-def robust_left_over(x_TD: np.ndarray, token: int, feature: int) -> float:
-    """As `left_over`, of (x - median) / IQR, with quartiles as numpy interpolates them; NaN for an IQR of 0."""
+def robust_range_of_others(x_TD: np.ndarray, token: int, feature: int) -> float:
+    """Range of the others under (x - median) / IQR, with numpy's default quartiles; NaN for an IQR of 0."""
     column = np.asarray(x_TD, float)[:, feature]
     low, high = np.percentile(column, [25, 75])
     return float(np.ptp(np.delete(column, token))) / float(high - low) if high > low else np.nan
 
 
-def below(x_N: np.ndarray, at: int) -> tuple[float, float, float]:
-    """The z-score (variance over n) of a number among others, and the shares of a Gaussian and of them below it."""
+def shares_below(x_N: np.ndarray, index: int) -> tuple[float, float, float]:
+    """z-score (biased variance) of x[index], the share of a Gaussian below it, and the share of x below it."""
     x = np.asarray(x_N, float)
-    z = float(normalised(x[:, None], "z-score").values[at, 0])
-    return z, (1 + erf(z / sqrt(2))) / 2, float((x < x[at]).mean())
+    z = float(normalise(x[:, None], "z-score").values[index, 0])
+    return z, (1 + erf(z / sqrt(2))) / 2, float((x < x[index]).mean())
 
 
 @dataclass(frozen=True)
 class Slopes:
-    """An activation's slopes over a table: largest |input|, share that is saturated, least slope, RMS of the slope."""
+    """Slopes of an activation over a table: largest |input|, saturated share, least slope, RMS slope."""
 
     largest: float
     saturated: float
@@ -84,51 +84,52 @@ class Slopes:
 
 
 def slopes(x_TD: np.ndarray, slope: Callable[[np.ndarray], np.ndarray], *, normed: bool, eps: float = 1e-5) -> Slopes:
-    """An activation's slope, largest at 0, at every number of a table (T, D), or of the table behind layer norm."""
-    z = normalised(x_TD, "layer norm", eps=eps).values if normed else np.asarray(x_TD, float)
-    found, most = slope(z), float(slope(np.zeros(1))[0])
+    """Slopes of an activation, steepest at 0, at every number of a table (T, D), or of its layer norm if `normed`."""
+    inputs = normalise(x_TD, "layer norm", eps=eps).values if normed else np.asarray(x_TD, float)
+    values = slope(inputs)
+    steepest = float(slope(np.zeros(1))[0])
     return Slopes(
-        float(np.abs(z).max()),
-        float((found < SATURATED * most).mean()),
-        float(found.min()),
-        float(np.sqrt((found**2).mean())),
+        float(np.abs(inputs).max()),
+        float((values < SATURATED * steepest).mean()),
+        float(values.min()),
+        float(np.sqrt((values**2).mean())),
     )
 
 
-def sized(x_D: np.ndarray, spread: float) -> np.ndarray:
-    """The token with mean 0 and this (biased) standard deviation. ValueError if it has no spread."""
+def with_spread(x_D: np.ndarray, spread: float) -> np.ndarray:
+    """The token rescaled to mean 0 and this biased standard deviation. ValueError if it has no spread."""
     x = np.asarray(x_D, float) - np.mean(x_D)
     if x.std() == 0:
         raise ValueError("All features of this token are equal, so it cannot be stretched.")
     return x * (spread / x.std())
 
 
-def features_apart(ratio: float) -> np.ndarray:
+def unequal_features(ratio: float) -> np.ndarray:
     """Four samples of two independent features (4, 2), the second `ratio` times larger: curvatures 1 and ratio²."""
     return np.array([[1, 1], [1, -1], [-1, 1], [-1, -1]], float) * (1.0, ratio)
 
 
 def curvatures(x_ND: np.ndarray) -> np.ndarray:
-    """The curvatures of least squares on these features, (D,): the eigenvalues of X'X / n, smallest first."""
+    """Curvatures of least squares on these features, (D,): eigenvalues of X'X / n, smallest first."""
     return np.linalg.eigvalsh(x_ND.T @ x_ND / len(x_ND))
 
 
-def squares(x_ND: np.ndarray) -> np.ndarray:
-    """What (a + b)² = a² + 2ab + b² of two features (N, 2) has on average: a², 2ab and b², (3,)."""
+def square_terms(x_ND: np.ndarray) -> np.ndarray:
+    """Means of a², 2ab and b² over the samples of two features (N, 2), (3,): the terms of (a + b)²."""
     a, b = np.asarray(x_ND, float).T
     return np.array([(a * a).mean(), 2 * (a * b).mean(), (b * b).mean()])
 
 
-def descent_steps(x_ND: np.ndarray, *, target: float = 1e-3, most: int = MAX_STEPS) -> int | None:
+def descent_steps(x_ND: np.ndarray, *, target: float = 1e-3, max_steps: int = MAX_STEPS) -> int | None:
     """Steps of gradient descent on least squares with these features, at learning rate 1 / largest curvature.
 
-    Starts at distance 1 in every weight and ends at `target` of the initial distance; None if `most` steps fail.
+    From distance 1 in every weight to `target` times the initial distance; None if `max_steps` do not suffice.
     """
     hessian = x_ND.T @ x_ND / len(x_ND)
-    away = np.ones(len(hessian))
-    rate, goal = 1 / curvatures(x_ND)[-1], target * float(np.linalg.norm(away))
-    for step in range(most + 1):
-        if np.sqrt(away @ away) <= goal:
+    distance = np.ones(len(hessian))
+    rate, tolerance = 1 / curvatures(x_ND)[-1], target * float(np.linalg.norm(distance))
+    for step in range(max_steps + 1):
+        if np.sqrt(distance @ distance) <= tolerance:
             return step
-        away = away - rate * (hessian @ away)
+        distance = distance - rate * (hessian @ distance)
     return None

@@ -4,46 +4,48 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from models.labs.normalization import normalised
+from models.labs.normalization import normalise
 
 FEATURES = 16
-MAX_SEQUENCE_TOKENS = 9  # tokens
+MAX_SEQUENCE_TOKENS = 9
 
 
 @dataclass(frozen=True)
 class RecurrentStatistics:
-    """What the norms see, by step: sequences left, batch norm's mean and variance of feature 1, feature 1 of the first
-    sequence behind either norm, and that sequence's RMS behind either. `lengths`: of all sequences, longest first.
+    """Statistics by step; `lengths` are per sequence, longest first.
+
+    `sequences_left`: sequences that reach the step. `mean`, `variance`: batch norm's, of feature 1.
+    `…_feature`: feature 1 of the first sequence after the norm. `…_rms`: RMS of that sequence after the norm.
     """
 
     lengths: list[int]
-    left: list[int]
+    sequences_left: list[int]
     mean: list[float]
     variance: list[float]
-    by_batch: list[float]
-    by_layer: list[float]
-    batch_size: list[float]
-    layer_size: list[float]
+    batch_norm_feature: list[float]
+    layer_norm_feature: list[float]
+    batch_norm_rms: list[float]
+    layer_norm_rms: list[float]
 
 
-def read(count: int, seed: int) -> RecurrentStatistics:
+def recurrent_statistics(count: int, seed: int) -> RecurrentStatistics:
     """h_t = tanh(N(W_h h_{t-1} + W_x x_t)) over `count` sequences, once with batch norm and once with layer norm."""
-    source = np.random.default_rng(seed)
-    lengths = sorted((int(one) for one in source.integers(2, MAX_SEQUENCE_TOKENS + 1, count)), reverse=True)
+    rng = np.random.default_rng(seed)
+    lengths = sorted((int(one) for one in rng.integers(2, MAX_SEQUENCE_TOKENS + 1, count)), reverse=True)
     lengths[0] = MAX_SEQUENCE_TOKENS
-    w_h, w_x = (source.standard_normal((FEATURES, FEATURES)) / np.sqrt(FEATURES) for _ in range(2))
-    x_BTD = source.standard_normal((count, MAX_SEQUENCE_TOKENS, FEATURES))
-    found: dict[str, list[tuple[np.ndarray, np.ndarray]]] = {}
+    w_h, w_x = (rng.standard_normal((FEATURES, FEATURES)) / np.sqrt(FEATURES) for _ in range(2))
+    x_BTD = rng.standard_normal((count, MAX_SEQUENCE_TOKENS, FEATURES))
+    steps: dict[str, list[tuple[np.ndarray, np.ndarray]]] = {}
     for method in ("batch norm", "layer norm"):
         h_BD = np.zeros((count, FEATURES))
         for step in range(MAX_SEQUENCE_TOKENS):
-            going = [at for at, length in enumerate(lengths) if length > step]
-            summed = h_BD[going] @ w_h + x_BTD[going, step] @ w_x
+            active = [index for index, length in enumerate(lengths) if length > step]
+            summed = h_BD[active] @ w_h + x_BTD[active, step] @ w_x
             # A batch of one has no spread: (x - x) / sqrt(0 + eps) = 0 in every feature.
-            normed = normalised(summed, method).values if len(going) > 1 or method == "layer norm" else 0 * summed
-            h_BD[going] = np.tanh(normed)
-            found.setdefault(method, []).append((summed, normed))
-    batch, layer = found["batch norm"], found["layer norm"]
+            normed = normalise(summed, method).values if len(active) > 1 or method == "layer norm" else 0 * summed
+            h_BD[active] = np.tanh(normed)
+            steps.setdefault(method, []).append((summed, normed))
+    batch, layer = steps["batch norm"], steps["layer norm"]
     return RecurrentStatistics(
         lengths,
         [len(summed) for summed, _ in batch],

@@ -1,4 +1,4 @@
-"""Layers that share a stream by directions: one writes, one reads along an angle to it, one deletes what was written.
+"""Layers that communicate through directions of the stream: one writes, one reads, one deletes. numpy, float64.
 
 Legend: D features of the stream.
 """
@@ -15,21 +15,21 @@ ORDERS = ("A writes, B reads, C deletes", "A writes, C deletes, B reads")
 
 @dataclass(frozen=True)
 class Access:
-    """What a layer hears along its direction of reading, what it writes along its own, and the stream after it (D,)."""
+    """Sizes that a layer reads and writes along its two directions, and the stream after it (D,)."""
 
     layer: str
-    heard: float
-    wrote: float
+    read_size: float
+    written_size: float
     stream: np.ndarray
 
 
 def start(size: float) -> np.ndarray:
-    """A token (D,) of this length before the layers: all of the basis's directions in equal parts."""
+    """Initial stream (D,) of norm `size`, with equal parts along all directions of the basis."""
     return np.asarray(size * BASIS.sum(0) / np.sqrt(FEATURES))
 
 
 def read_direction(angle: float) -> np.ndarray:
-    """The direction (D,) along which B reads, at this angle in degrees to the one that A writes along."""
+    """Direction (D,) along which B reads, at `angle` degrees to A's direction."""
     turn = np.deg2rad(angle)
     return np.asarray(np.cos(turn) * WRITTEN_BY_A + np.sin(turn) * ORTHOGONAL)
 
@@ -37,22 +37,21 @@ def read_direction(angle: float) -> np.ndarray:
 def layer_accesses(token: np.ndarray, *, amount: float, angle: float, share: float, order: str) -> list[Access]:
     """The stream through three layers of x + F(x).
 
-    A reads nothing and writes `amount` along its direction. B reads at an `angle` to that, and writes what it hears
-    along a direction of its own. C reads along A's direction and writes -`share` times what it reads. ValueError for an
-    order that is not one of ORDERS.
+    A writes `amount` along its direction. B reads at `angle` degrees to it and copies what it reads to a third
+    direction. C reads along A's direction and subtracts `share` of it. ValueError for an order not in ORDERS.
     """
     if order not in ORDERS:
         raise ValueError(f"order is {order!r}; legal is one of {', '.join(ORDERS)}")
-    stream, steps = np.asarray(token, float), []
-    own = {
+    stream, accesses = np.asarray(token, float), []
+    directions = {
         "A": (np.zeros(FEATURES), WRITTEN_BY_A),
         "B": (read_direction(angle), WRITTEN_BY_B),
         "C": (WRITTEN_BY_A, WRITTEN_BY_A),
     }
     for layer in ("A", "B", "C") if order == ORDERS[0] else ("A", "C", "B"):
-        reads, writes = own[layer]
-        heard = float(reads @ stream)
-        size = {"A": amount, "B": heard, "C": -share * heard}[layer]
+        reads, writes = directions[layer]
+        read_size = float(reads @ stream)
+        size = {"A": amount, "B": read_size, "C": -share * read_size}[layer]
         stream = stream + size * writes
-        steps.append(Access(layer, heard, size, stream))
-    return steps
+        accesses.append(Access(layer, read_size, size, stream))
+    return accesses

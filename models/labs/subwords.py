@@ -1,4 +1,4 @@
-"""Byte-pair encoding of the book: which neighbours are joined, and how a text is split afterwards (Sennrich 2016)."""
+"""Byte-pair encoding learned on the book, and the tokens that a text splits into (Sennrich 2016, 1508.07909)."""
 
 from collections import Counter
 from dataclasses import dataclass
@@ -6,15 +6,15 @@ from functools import cache
 from itertools import pairwise
 from pathlib import Path
 
-MAX_JOINS = 300  # joins that are learned
-READ = 30_000  # characters of the book from which they are
+MAX_MERGES = 300
+TRAINING_CHARACTERS = 30_000  # the part of the book from which the merges are learned
 # Not from `models.tasks.book`, which needs torch.
 BOOK = Path(__file__).parents[1] / "tasks" / "data" / "moby_dick.txt"
 
 
 @dataclass(frozen=True)
-class Join:
-    """Two neighbouring pieces that become one, and how often they stood side by side."""
+class Merge:
+    """Two neighbouring pieces that become one, and how often they were neighbours."""
 
     left: str
     right: str
@@ -22,10 +22,10 @@ class Join:
 
 
 @cache
-def learned() -> tuple[tuple[Join, ...], int]:
-    """The first MAX_JOINS joins in order, and the number of the book's characters, from which they start."""
+def learn_merges() -> tuple[tuple[Merge, ...], int]:
+    """The first MAX_MERGES merges in order, and the size of the initial vocabulary: the book's distinct characters."""
     book = BOOK.read_text(encoding="ascii")
-    words = Counter(_words(book[:READ]))
+    words = Counter(_words(book[:TRAINING_CHARACTERS]))
     split = {word: list(word) for word in words}
     counts: Counter[tuple[str, str]] = Counter()
     inside: dict[tuple[str, str], set[str]] = {}
@@ -33,13 +33,13 @@ def learned() -> tuple[tuple[Join, ...], int]:
         for pair in pairwise(pieces):
             counts[pair] += words[word]
             inside.setdefault(pair, set()).add(word)
-    joins: list[Join] = []
-    for _ in range(MAX_JOINS):
-        pair = max(counts, key=lambda one: (counts[one], one))
-        joins.append(Join(*pair, counts[pair]))
+    merges: list[Merge] = []
+    for _ in range(MAX_MERGES):
+        pair = max(counts, key=lambda candidate: (counts[candidate], candidate))
+        merges.append(Merge(*pair, counts[pair]))
         for word in inside.pop(pair):
             before = split[word]
-            split[word] = after = _joined(before, pair)
+            split[word] = after = _merge_pair(before, pair)
             for old in pairwise(before):
                 counts[old] -= words[word]
             for new in pairwise(after):
@@ -47,32 +47,32 @@ def learned() -> tuple[tuple[Join, ...], int]:
                 if new != pair:
                     inside.setdefault(new, set()).add(word)
         del counts[pair]
-    return tuple(joins), len(set(book))
+    return tuple(merges), len(set(book))
 
 
-def pieces(text: str, joins: int) -> list[str]:
-    """A text as its tokens after the first `joins` joins; a word's token begins with the space before it."""
-    found: list[str] = []
+def pieces(text: str, merges: int) -> list[str]:
+    """Tokens of a text after the first `merges` merges; a word's first token begins with the space before it."""
+    tokens: list[str] = []
     for word in _words(text):
         split = list(word)
-        for join in learned()[0][:joins]:
-            split = _joined(split, (join.left, join.right))
-        found += split
-    return found
+        for merge in learn_merges()[0][:merges]:
+            split = _merge_pair(split, (merge.left, merge.right))
+        tokens += split
+    return tokens
 
 
 def _words(text: str) -> list[str]:
-    """The text cut before every space, so that no join crosses from word to word."""
+    """The text cut before every space, so that no merge spans two words."""
     first, *rest = text.replace("\n", " ").split(" ")
-    return [word for word in (first, *(f" {one}" for one in rest)) if word]
+    return [word for word in (first, *(f" {part}" for part in rest)) if word]
 
 
-def _joined(split: list[str], pair: tuple[str, str]) -> list[str]:
-    """The pieces with every occurrence of the pair, from the left, as one piece."""
-    found: list[str] = []
-    at = 0
-    while at < len(split):
-        both = tuple(split[at : at + 2]) == pair
-        found.append(split[at] + split[at + 1] if both else split[at])
-        at += 2 if both else 1
-    return found
+def _merge_pair(split: list[str], pair: tuple[str, str]) -> list[str]:
+    """The pieces with every occurrence of the pair merged, left to right."""
+    merged: list[str] = []
+    index = 0
+    while index < len(split):
+        is_pair = tuple(split[index : index + 2]) == pair
+        merged.append("".join(pair) if is_pair else split[index])
+        index += 2 if is_pair else 1
+    return merged

@@ -1,4 +1,4 @@
-"""Example tables, some with widely copied slips. The right numbers are computed, never stored."""
+"""Example tables, some with slips that many tutorials copy. Right numbers are computed, never stored."""
 
 from dataclasses import dataclass
 
@@ -11,7 +11,7 @@ TEXTS = Texts("labs/normalization")
 
 @dataclass(frozen=True)
 class ExampleTable:
-    """A table (tokens by features), the method it is about, names, and the section of its note."""
+    """A table (tokens by features), the method to show with it, names, and the section of its note."""
 
     values: np.ndarray
     method: str
@@ -25,19 +25,21 @@ class ExampleTable:
 
 
 WILD = "wild values"
-WILDER = tuple(10**power for power in range(7))
+WILDNESS_FACTORS = tuple(10**power for power in range(7))
 WILD_FEATURES = 8
-WILD_SHIFT = 1000.0  # of the last token
+WILD_SHIFT = 1000.0  # mean of the last token
 
 
-def wild(wilder: int = 1) -> np.ndarray:
-    """Four tokens of eight features: of spread .01 / wilder, 1, 100 * wilder, and of spread 1 around WILD_SHIFT."""
+def wild_table(wildness: int = 1) -> np.ndarray:
+    """Tokens (4, 8) of std 0.01 / wildness, 1, 100 * wildness, and of std 1 around WILD_SHIFT."""
     drawn = np.random.default_rng(0).normal(size=(4, WILD_FEATURES))
     centred = drawn - drawn.mean(1, keepdims=True)
-    spreads = np.array([0.01 / wilder, 1.0, 100.0 * wilder, 1.0])
+    spreads = np.array([0.01 / wildness, 1.0, 100.0 * wildness, 1.0])
     shifts = np.array([0.0, 0.0, 0.0, WILD_SHIFT])
     exact = centred / centred.std(1, keepdims=True) * spreads[:, None] + shifts[:, None]
-    return np.array([[float(f"{value:.6g}") for value in row] for row in exact])  # as a cell and an address hold them
+    return np.array(
+        [[float(f"{value:.6g}") for value in row] for row in exact]
+    )  # the digits of a cell and of an address
 
 
 def _table(*rows: tuple[float, ...]) -> np.ndarray:
@@ -47,7 +49,7 @@ def _table(*rows: tuple[float, ...]) -> np.ndarray:
 TABLES: dict[str, ExampleTable] = {
     "one token": ExampleTable(_table((1.5, 2.0, -0.5)), "layer norm"),
     "three tokens, layer norm": ExampleTable(_table((1, 2, -1), (3, 1, 0.5), (2, -1, 1.5)), "layer norm"),
-    WILD: ExampleTable(wild(), "layer norm", ("tiny", "plain", "wild", "shifted"), section="wild values"),
+    WILD: ExampleTable(wild_table(), "layer norm", ("tiny", "plain", "wild", "shifted"), section="wild values"),
     "three tokens, batch norm": ExampleTable(
         _table((1, 2, -1), (3, 1, 0.5), (2, -1, 1.5)),
         "batch norm",

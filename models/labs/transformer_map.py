@@ -1,4 +1,4 @@
-"""What a transformer consists of, by its stacks, from the plan that the app's own nets are built from."""
+"""Stacks, blocks and norms of a transformer, from the same plan as the app's nets."""
 
 from dataclasses import dataclass
 
@@ -10,7 +10,7 @@ ENCODER, DECODER = (ATTENTION, FEED_FORWARD), (MASKED, CROSS, FEED_FORWARD)
 
 @dataclass(frozen=True)
 class MapSublayer:
-    """A branch with its residual, and whether a norm stands before the branch or after the add."""
+    """A branch with its residual, and whether a norm precedes the branch or follows the add."""
 
     branch: str
     norm_in: bool
@@ -19,7 +19,7 @@ class MapSublayer:
 
 @dataclass(frozen=True)
 class MapStack:
-    """One block of a stack, which is repeated, and whether a final norm follows the last."""
+    """The block that a stack repeats, and whether a final norm follows the stack."""
 
     sublayers: tuple[MapSublayer, ...]
     final_norm: bool
@@ -30,16 +30,16 @@ class MapStack:
         return sum(sublayer.norm_in + sublayer.norm_add for sublayer in self.sublayers)
 
 
-def stacks(arrangement: str, *, alone: bool) -> list[MapStack]:
-    """Encoder and decoder (Vaswani 2017), or a decoder alone (GPT), which has no cross-attention."""
+def stacks(arrangement: str, *, decoder_only: bool) -> list[MapStack]:
+    """Encoder and decoder (Vaswani 2017), or only a decoder without cross-attention (GPT)."""
     arranged = plan(RunConfig.arranged(arrangement, net="transformer", depth=1))
-    places = {
+    norm_slots = {
         sublayer.kind: (sublayer.norm_in != "none", sublayer.norm_add != "none") for sublayer in arranged.sublayers
     }
 
     def stack(branches: tuple[str, ...]) -> MapStack:
         kinds = ("ffn" if branch == FEED_FORWARD else "attn" for branch in branches)
-        sublayers = (MapSublayer(branch, *places[kind]) for branch, kind in zip(branches, kinds, strict=True))
+        sublayers = (MapSublayer(branch, *norm_slots[kind]) for branch, kind in zip(branches, kinds, strict=True))
         return MapStack(tuple(sublayers), arranged.final_norm != "none")
 
-    return [stack((MASKED, FEED_FORWARD))] if alone else [stack(ENCODER), stack(DECODER)]
+    return [stack((MASKED, FEED_FORWARD))] if decoder_only else [stack(ENCODER), stack(DECODER)]

@@ -1,4 +1,4 @@
-"""An add whose branch has another width than the stream: why it breaks, what joins them, and the gradient past it.
+"""An add whose branch differs in width from the stream: error, remedies, and the gradient past it. numpy, float64.
 
 Legend: D features of the stream, M of the branch's output.
 """
@@ -10,13 +10,13 @@ import numpy as np
 BLOCKS = 32
 NOTHING, CROP, ON_SKIP, ON_BRANCH = "nothing", "crop or pad", "W_s on the residual", "W_out on the branch"
 JOINS = (NOTHING, CROP, ON_SKIP, ON_BRANCH)
-# By name, the standard deviation of W_s's entries times √(inputs).
-SIZES = {"torch's default": 3**-0.5, "variance 1 / width": 1.0, "He": 2**0.5}
+# Standard deviation of W_s's entries times √inputs, by the name of the initialisation.
+W_S_SCALES = {"torch's default": 3**-0.5, "variance 1 / width": 1.0, "He": 2**0.5}
 
 
 @dataclass(frozen=True)
 class Joined:
-    """What arrives at an add from both sides, and their sum; None with numpy's own `problem` where they do not fit."""
+    """Operands of an add and their sum, or None with numpy's error message as `problem`."""
 
     residual: np.ndarray
     branch: np.ndarray
@@ -24,39 +24,39 @@ class Joined:
     problem: str = ""
 
 
-def join(x_D: np.ndarray, branch_M: np.ndarray, how: str, source: np.random.Generator) -> Joined:
-    """A stream and its branch's output, made to fit by one of JOINS with random matrices, and added."""
+def join_and_add(x_D: np.ndarray, branch_M: np.ndarray, method: str, rng: np.random.Generator) -> Joined:
+    """Adds a branch's output to the stream after matching their widths by one of JOINS, with random matrices."""
     residual, branch = np.asarray(x_D, float), np.asarray(branch_M, float)
-    width, wide = len(residual), len(branch)
-    if how == CROP:
-        branch = np.pad(branch, (0, max(width - wide, 0)))[:width]
-    elif how == ON_SKIP:
-        residual = random_matrix(wide, width, 1.0, source) @ residual
-    elif how == ON_BRANCH:
-        branch = random_matrix(width, wide, 1.0, source) @ branch
+    width, branch_width = len(residual), len(branch)
+    if method == CROP:
+        branch = np.pad(branch, (0, max(width - branch_width, 0)))[:width]
+    elif method == ON_SKIP:
+        residual = random_matrix(branch_width, width, 1.0, rng) @ residual
+    elif method == ON_BRANCH:
+        branch = random_matrix(width, branch_width, 1.0, rng) @ branch
     try:
         return Joined(residual, branch, residual + branch)
     except ValueError as problem:
         return Joined(residual, branch, None, str(problem))
 
 
-def random_matrix(outputs: int, inputs: int, size: float, source: np.random.Generator) -> np.ndarray:
-    """Entries of variance size² / inputs, (outputs, inputs)."""
-    return source.normal(size=(outputs, inputs)) * size / np.sqrt(inputs)
+def random_matrix(outputs: int, inputs: int, size: float, rng: np.random.Generator) -> np.ndarray:
+    """Gaussian matrix (outputs, inputs) of variance size² / inputs."""
+    return rng.normal(size=(outputs, inputs)) * size / np.sqrt(inputs)
 
 
-def past_the_branches(width: int, wide: int, size: float, seed: int, *, every_block: bool) -> np.ndarray:
-    """The norm of the gradient at x_0 ... x_BLOCKS (BLOCKS + 1,) that comes by the residuals alone, 1 at the end.
+def residual_gradient_norms(width: int, branch_width: int, size: float, seed: int, *, every_block: bool) -> np.ndarray:
+    """Norm at x_0 ... x_BLOCKS (BLOCKS + 1,) of the gradient through the residuals alone, 1 at the end.
 
-    The stream has `width` features at the start and `wide` after block 1, where W_s (wide, width) stands; with
-    `every_block` a W_s (wide, wide) stands on every later residual, too.
+    Block 1 widens the stream from `width` to `branch_width` by a W_s on its residual; with `every_block` each later
+    residual has a square W_s, too.
     """
-    source = np.random.default_rng(seed)
-    gradient = source.normal(size=wide)
+    rng = np.random.default_rng(seed)
+    gradient = rng.normal(size=branch_width)
     gradient /= np.linalg.norm(gradient)
     norms = [1.0]
     for block in range(BLOCKS, 0, -1):
         if block == 1 or every_block:
-            gradient = random_matrix(wide, width if block == 1 else wide, size, source).T @ gradient
+            gradient = random_matrix(branch_width, width if block == 1 else branch_width, size, rng).T @ gradient
         norms.append(float(np.linalg.norm(gradient)))
     return np.array(norms[::-1])

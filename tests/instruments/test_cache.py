@@ -51,13 +51,13 @@ def test_the_multiplications_are_those_that_torch_counts(monkeypatch):
     net = DecoderSize(cfg.depth, cfg.width, cfg.expansion * cfg.width, TASKS[cfg.task].classes)
     with torch.no_grad(), FlopCounterMode(display=False) as counter:
         model(x)
-    assert counter.get_total_flops() == 2 * net.again(np.array(len(TEXT)))
+    assert counter.get_total_flops() == 2 * net.uncached_cost(np.array(len(TEXT)))
     memories = [_install_cache(part) for part in model.modules() if isinstance(part, Attention)]
     for at in range(len(TEXT)):
         with torch.no_grad(), FlopCounterMode(display=False) as counter:
             _next_logits(model, memories, x[:, : at + 1], at)
-        assert counter.get_total_flops() == 2 * net.kept(np.array(at + 1))
-    assert sum(part.numel() for memory in memories for part in memory.keys_values) == net.memory(len(TEXT))
+        assert counter.get_total_flops() == 2 * net.cached_cost(np.array(at + 1))
+    assert sum(part.numel() for memory in memories for part in memory.keys_values) == net.cache_size(len(TEXT))
 
 
 @pytest.mark.parametrize(

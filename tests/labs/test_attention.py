@@ -28,9 +28,17 @@ from components.labs.attention.trained import (
     position_sentence,
 )
 from components.labs.maps import signed_map
-from models.labs.attention import KEYS, Sizes, attend, many_heads, reach, two_sequences, visible
+from models.labs.attention import (
+    KEYS,
+    Sizes,
+    attend,
+    attention_mask,
+    encoder_decoder_shapes,
+    multi_head_shapes,
+    sequential_steps,
+)
 from models.labs.attention_examples import PROJECTIONS, ROWS, WEIGHTS
-from models.labs.positions import added, by_distance, scores, sinusoids, turns
+from models.labs.positions import by_distance, full_turns, position_rows, scores, sinusoids
 from models.spec import POSITIONS, RunConfig
 from models.training import Run, snapshot_of
 from tests import hand
@@ -69,7 +77,7 @@ def test_keeps_mean_and_variance_apart():
 
 
 def test_values_may_be_of_another_size_than_keys():
-    shapes = dict(many_heads(Sizes(tokens=3, d_model=12, heads=4, d_v=5, others=2)))
+    shapes = dict(multi_head_shapes(Sizes(tokens=3, d_model=12, heads=4, d_v=5, others=2)))
     assert shapes["q and k of one head"] == (3, 3)
     assert shapes["v of one head"] == (3, 5)
     assert shapes["W_O"] == (20, 12)
@@ -77,7 +85,7 @@ def test_values_may_be_of_another_size_than_keys():
 
 
 def test_cross_attention_asks_with_one_sequence_and_answers_with_the_other():
-    found = two_sequences(Sizes(tokens=3, d_model=16, heads=2, d_v=6, others=5))
+    found = encoder_decoder_shapes(Sizes(tokens=3, d_model=16, heads=2, d_v=6, others=5))
     cross = found["decoder, cross"]
     assert (cross["queries from"], cross["keys and values from"]) == ("decoder", "encoder")
     assert (cross["Q"], cross["K"], cross["V"]) == ((3, 8), (5, 8), (5, 6))
@@ -91,8 +99,8 @@ def test_cross_attention_asks_with_one_sequence_and_answers_with_the_other():
 
 
 def test_the_way_of_a_token_ends_at_its_output_with_every_number_on_the_way():
-    seen = visible(4, 4, causal=True)
-    head = attend(X @ W, X @ W, X @ W, by=2**0.5, seen=seen)
+    seen = attention_mask(4, 4, causal=True)
+    head = attend(X @ W, X @ W, X @ W, divisor=2**0.5, mask=seen)
     text = arithmetic(head, X, W, 1)
     assert f"**[{number(head.q[1, 0], 4)}, {number(head.q[1, 1], 4)}]**" in text
     assert text.count("-∞") == 1 + 2
@@ -118,7 +126,7 @@ def test_every_kind_is_drawn_and_scored(kind):
 
 
 def test_a_learned_row_starts_as_large_as_sines_and_cosines():
-    learned, table = added("learned", 200, 64), added("sinusoidal", 200, 64)
+    learned, table = position_rows("learned", 200, 64), position_rows("sinusoidal", 200, 64)
     assert np.square(learned).mean() == pytest.approx(np.square(table).mean(), rel=0.05)
     cfg = RunConfig.arranged("pre-norm", net="transformer", task="book", position="learned", width=64, depth=1)
     model = snapshot_of(Run(cfg, probe=False, frames=False)).model
@@ -143,7 +151,7 @@ def test_the_claim_that_distance_alone_matters_is_checked(kind, projected, expec
 
 def test_a_longer_text_meets_no_row_or_angles_that_are_new():
     assert "none for position 32" in positions.longer_text_sentence("learned", 32, 16)
-    gone = turns(16, 32)
+    gone = full_turns(16, 32)
     assert gone[0] == pytest.approx(32 / (2 * np.pi))
     circle = sinusoids(np.array([0.0, 1.0]) * 2 * np.pi, 16)[:, :2]
     np.testing.assert_allclose(circle[0], circle[1], atol=1e-12)
@@ -168,7 +176,7 @@ def test_a_longer_text_meets_a_bucket_that_is_known_or_new(count):
     ("kind", "count", "width"), [("sinusoidal", 32, 16), ("learned", 8, 4), ("sinusoidal", 128, 2)]
 )
 def test_positions_have_rows_of_their_own_and_the_closest_are_found(kind, count, width):
-    table = torch.tensor(added(kind, count, width))
+    table = torch.tensor(position_rows(kind, count, width))
     apart = torch.pdist(table).min().item()
     sentence = positions.closest_rows_sentence(table.numpy())
     assert sentence.startswith("No two positions share a row")
@@ -198,7 +206,11 @@ def test_plotly_json_and_the_table_accept_every_chart():
         beyond_chart(np.full(64, np.inf), 32),
         beyond_chart(np.linspace(4, 2, 64), 32),
         signed_map("t", rows=["0"], columns=["1", "2"], values=np.array([[np.nan, 0.0]]), unit="u", x="x", y="y"),
-        *(waiting_graph(reach(count, recurrent=kind), recurrent=kind) for kind in (True, False) for count in (2, 12)),
+        *(
+            waiting_graph(sequential_steps(count, recurrent=kind), recurrent=kind)
+            for kind in (True, False)
+            for count in (2, 12)
+        ),
     ]
     for figure in all_drawn([*figures]):
         table_of(figure)
@@ -211,7 +223,7 @@ def test_the_entropy_stays_below_that_of_equal_weights():
 
 
 def test_the_graphs_have_a_line_for_everything_that_is_waited_for():
-    chain, all_at_once = (waiting_graph(reach(6, recurrent=kind), recurrent=kind) for kind in (True, False))
+    chain, all_at_once = (waiting_graph(sequential_steps(6, recurrent=kind), recurrent=kind) for kind in (True, False))
     assert chain["data"][0]["x"].count(None) == 6 + 5
     assert all_at_once["data"][0]["x"].count(None) == 6 * 7 // 2
     assert chain["data"][1]["customdata"][6:] == [1, 2, 3, 4, 5, 6]
@@ -293,7 +305,7 @@ def test_every_example_of_a_head_sets_its_tables_and_its_mask(page, name):
     example = PROJECTIONS[name]
     q, k, v = (example.x @ w for w in (example.w_q, example.w_k, example.w_v))
     by = q.shape[1] ** 0.5 if example.scaled else 1.0
-    head = attend(q, k, v, by=by, seen=visible(len(q), len(q), causal=example.causal))
+    head = attend(q, k, v, divisor=by, mask=attention_mask(len(q), len(q), causal=example.causal))
     assert attention_sentence(head, example.query, example.words) in words(page)
     assert arithmetic(head, example.x, example.w_q, example.query, direct=example.given) in words(page)
 

@@ -20,7 +20,7 @@ from components.labs.attention.head_learning import (
 )
 from components.labs.attention.heads import first_w_o, writes_sentence
 from components.shell.text import vector
-from models.labs.attention import attend, descent, heads, learning, visible, writes
+from models.labs.attention import attend, attention_mask, descent, head_contributions, head_gradients, heads
 from models.labs.attention_examples import PROJECTIONS
 from tests.app_page import charts, sound, words
 from tests.drawn import drawn
@@ -44,7 +44,7 @@ def in_torch(matrices, at, causal, by):
 @pytest.mark.parametrize("causal", [True, False])
 @pytest.mark.parametrize("by", [2**0.5, 1.0])
 def test_the_gradients_are_those_of_autograd(at, causal, by):
-    found = learning(X, MATRICES, at, TARGET, by=by, seen=visible(5, 5, causal=causal))
+    found = head_gradients(X, MATRICES, at, TARGET, divisor=by, mask=attention_mask(5, 5, causal=causal))
     loss, leaves = in_torch(MATRICES, at, causal, by)
     loss.backward()
     assert found.loss == pytest.approx(loss.item())
@@ -53,7 +53,7 @@ def test_the_gradients_are_those_of_autograd(at, causal, by):
 
 
 def test_the_walk_is_that_of_torchs_sgd():
-    walk = list(descent(X, MATRICES, 2, TARGET, by=2**0.5, lr=0.01, steps=10))
+    walk = list(descent(X, MATRICES, 2, TARGET, divisor=2**0.5, lr=0.01, steps=10))
     _, leaves = in_torch(MATRICES, 2, False, 2**0.5)
     sgd, taken = torch.optim.SGD(leaves, lr=0.01), []
     for _ in range(11):
@@ -71,7 +71,7 @@ def test_the_walk_is_that_of_torchs_sgd():
 
 
 def test_queries_and_keys_that_are_both_zero_never_learn():
-    rows = gradient_sizes(learning(X, MATRICES, 2, TARGET, by=2**0.5), X, MATRICES)
+    rows = gradient_sizes(head_gradients(X, MATRICES, 2, TARGET, divisor=2**0.5), X, MATRICES)
     by_start = {name: [float(rows[w][at]) for w in ("W_Q", "W_K", "W_V")] for at, name in enumerate(rows["matrices"])}
     assert [size > 0 for size in by_start["as they are"]] == [True, True, True]
     assert [size > 0 for size in by_start["W_Q = 0"]] == [True, False, True]
@@ -83,25 +83,25 @@ def test_queries_and_keys_that_are_both_zero_never_learn():
 
 
 def head_of(x, w_q, w_k, w_v):
-    return attend(x @ w_q, x @ w_k, x @ w_v, by=2**0.5)
+    return attend(x @ w_q, x @ w_k, x @ w_v, divisor=2**0.5)
 
 
 def test_cosines_are_torchs():
     head = head_of(X, *MATRICES)
     expected = F.cosine_similarity(torch.tensor(head.q)[:, None], torch.tensor(head.k)[None], dim=-1)
     np.testing.assert_allclose(cosine_scores(head), expected, atol=1e-12)
-    np.testing.assert_allclose(cosine_weights(cosine_scores(head), head.seen), expected.softmax(-1), atol=1e-12)
+    np.testing.assert_allclose(cosine_weights(cosine_scores(head), head.mask), expected.softmax(-1), atol=1e-12)
     assert (cosine_scores(head_of(0 * X, *MATRICES)) == 0).all()
 
 
 def test_a_long_key_wins_by_dot_product_and_not_by_cosine():
     x = np.array([[1.0, 0.0], [2.0, 0.1], [9.0, 9.0]])
-    head = attend(x, x, x, by=1.0)
+    head = attend(x, x, x, divisor=1.0)
     sentence = cosine_sentence(head, cosine_scores(head), 0)
     assert re.findall(r"token (\d)", sentence) == ["1", "3", "1"]
     assert "length 1 instead of 12.73" in sentence
     assert sentence.endswith("No score changes when query and key are exchanged.")
-    turned = attend(x, x @ np.array([[0.0, 1.0], [-1.0, 0.0]]), x, by=1.0)
+    turned = attend(x, x @ np.array([[0.0, 1.0], [-1.0, 0.0]]), x, divisor=1.0)
     assert "changes a score by up to" in cosine_sentence(turned, cosine_scores(turned), 0)
 
 
@@ -111,7 +111,7 @@ def test_a_head_that_is_switched_off_takes_its_write_from_the_stream(trainer_in_
     sound(page.run())
     example = PROJECTIONS["A sentence"]
     parts = heads(example.x, example.w_q, example.w_k, example.w_v, 2)
-    written = writes(parts, first_w_o(4, 4))[:, 4]
+    written = head_contributions(parts, first_w_o(4, 4))[:, 4]
     assert writes_sentence(written, (), 4) in words(page)
     page.multiselect(key="attention_heads_off").set_value([1])
     sound(page.run())
@@ -139,7 +139,7 @@ def test_both_stand_below_the_head_and_follow_its_tables(trainer_in_this_process
     page.segmented_control(key="attention_head_closer").set_value("How the matrices learn")
     sound(page.run())
     target = X[-1] @ MATRICES[2]
-    found = learning(X, MATRICES, 0, target, by=2**0.5)
+    found = head_gradients(X, MATRICES, 0, target, divisor=2**0.5)
     assert arithmetic(found, X, target) in words(page)
     assert "Gradient descent" in charts(page)
     page.segmented_control(key="attention_head_closer").set_value("Dot product or cosine")

@@ -12,25 +12,25 @@ from torch import nn
 from models.labs.attention import (
     DRAWS,
     attend,
+    attention_mask,
     entropy,
+    head_contributions,
     heads,
+    linearity_errors,
     reach,
-    sampled,
-    sampled_over,
+    score_statistics,
     softmax,
-    straightness,
+    statistics_by_divisor,
     variance,
-    visible,
-    writes,
 )
 from models.labs.attention_examples import MATRIX, PRINTED_Q, PROJECTIONS, ROWS, SCORES, TOKENS, WEIGHTS
 from models.labs.positions import (
     bias,
     by_distance,
-    one_head,
     order_difference,
+    random_head,
     rotary_scores,
-    rotated,
+    rotate,
     scores,
     sinusoids,
 )
@@ -51,7 +51,7 @@ def projected(name: str):
     example = PROJECTIONS[name]
     q, k, v = (example.x @ w for w in (example.w_q, example.w_k, example.w_v))
     by = q.shape[1] ** 0.5 if example.scaled else 1.0
-    return attend(q, k, v, by=by, seen=visible(len(q), len(k), causal=example.causal))
+    return attend(q, k, v, divisor=by, mask=attention_mask(len(q), len(k), causal=example.causal))
 
 
 # --- the worked examples ---
@@ -75,8 +75,8 @@ def test_softmax_saturates():
     close(softmax(np.array(ROWS["Three scores"].numbers)), [0.00005, 0.0067, 0.9933], 4)
     assert softmax(np.array([3.74, 8.74, 13.74]))[0] == pytest.approx(0.00005, abs=5e-6)
     halved = ROWS["The same over √4"]
-    assert halved.by == 4**0.5
-    close(softmax(np.array(halved.numbers) / halved.by), [0.0062, 0.0754, 0.9184], 4)
+    assert halved.divisor == 4**0.5
+    close(softmax(np.array(halved.numbers) / halved.divisor), [0.0062, 0.0754, 0.9184], 4)
 
 
 def test_with_the_right_scores_of_example_10():
@@ -86,7 +86,7 @@ def test_with_the_right_scores_of_example_10():
     close(head.output[0], [3.075, 3.486, 3.897, 4.307])
     given = ROWS["Token 1 as it is, over √4"]
     close(given.numbers, head.scores[0], 9)
-    close(softmax(np.array(given.numbers) / given.by) @ np.array(given.values), head.output[0], 9)
+    close(softmax(np.array(given.numbers) / given.divisor) @ np.array(given.values), head.output[0], 9)
 
 
 @pytest.mark.parametrize("d_k", [1, 16, 64, 256])
@@ -95,7 +95,7 @@ def test_the_variance_of_a_dot_product_is_d_k_and_its_mean_is_0(d_k):
     q.k is (kurtosis - 1) d_k² / draws, of kurtosis 3 + 6 / d_k.
     """
     off = 5 * np.sqrt((2 + 6 / d_k) / DRAWS)
-    raw, scaled = sampled(d_k, by=1.0), sampled(d_k, by=d_k**0.5)
+    raw, scaled = score_statistics(d_k, divisor=1.0), score_statistics(d_k, divisor=d_k**0.5)
     assert raw.variance == pytest.approx(d_k, rel=off)
     assert abs(raw.mean) < 5 * np.sqrt(d_k / DRAWS)
     assert scaled.variance == pytest.approx(1, rel=off)
@@ -103,7 +103,7 @@ def test_the_variance_of_a_dot_product_is_d_k_and_its_mean_is_0(d_k):
 
 
 def test_without_scaling_the_softmax_of_wide_heads_saturates():
-    raw, scaled = sampled(512, by=1.0), sampled(512, by=512**0.5)
+    raw, scaled = score_statistics(512, divisor=1.0), score_statistics(512, divisor=512**0.5)
     assert raw.entropy < 0.2
     assert 1.2 < scaled.entropy < np.log(8)
     assert raw.largest > 0.9
@@ -111,13 +111,13 @@ def test_without_scaling_the_softmax_of_wide_heads_saturates():
 
 
 def test_error_22_by_the_root_of_d_model_scores_of_many_heads_come_out_too_small():
-    wrong = sampled(64, by=512**0.5)
+    wrong = score_statistics(64, divisor=512**0.5)
     assert wrong.variance == pytest.approx(1 / 8, rel=0.15)
 
 
 @pytest.mark.parametrize("mean", [0.0, 0.5, 1.0])
 def test_scores_of_entries_with_a_mean_have_the_mean_and_variance_of_the_closed_form(mean):
-    raw, scaled, by_size = sampled_over(64, [1.0, 8.0, 64.0], mean=mean)
+    raw, scaled, by_size = statistics_by_divisor(64, [1.0, 8.0, 64.0], mean=mean)
     spread = 64 * (1 + 2 * mean**2)  # Var(qk) = E[q²]E[k²] - m⁴ = (1 + m²)² - m⁴
     assert raw.mean == pytest.approx(64 * mean**2, abs=4 * (spread / DRAWS) ** 0.5)
     assert raw.variance == pytest.approx(spread, rel=0.1)
@@ -167,7 +167,7 @@ def test_a_recurrent_cell_needs_n_steps_and_attention_one():
 @pytest.mark.parametrize("causal", [True, False])
 def test_a_head_is_torchs_attention(causal):
     q, k, v = X @ W_Q, X @ W_K, X @ W_V
-    found = attend(q, k, v, by=2.0, seen=visible(6, 6, causal=causal)).output
+    found = attend(q, k, v, divisor=2.0, mask=attention_mask(6, 6, causal=causal)).output
     expected = F.scaled_dot_product_attention(*(torch.tensor(part)[None] for part in (q, k, v)), is_causal=causal)
     np.testing.assert_allclose(found, expected[0], atol=1e-12)
 
@@ -177,7 +177,7 @@ def test_many_heads_are_the_apps_attention():
     for layer, w in zip((module.w_q, module.w_k, module.w_v, module.w_o), (W_Q, W_K, W_V, np.eye(4)), strict=True):
         layer.weight.data, layer.bias.data = torch.tensor(w.T), torch.zeros(4, dtype=torch.float64)
     joined = np.concatenate(
-        [head.output for head in heads(X, W_Q, W_K, W_V, 2, seen=visible(6, 6, causal=True))], axis=1
+        [head.output for head in heads(X, W_Q, W_K, W_V, 2, mask=attention_mask(6, 6, causal=True))], axis=1
     )
     np.testing.assert_allclose(joined, module(torch.tensor(X)[None])[0].detach(), atol=1e-12)
 
@@ -188,10 +188,10 @@ def test_the_writes_of_the_heads_add_up_to_torchs_multi_head_attention(count):
     w_o = SOURCE.normal(size=(4, 4))
     module.in_proj_weight.data = torch.tensor(np.concatenate([W_Q.T, W_K.T, W_V.T]))
     module.out_proj.weight.data = torch.tensor(w_o.T)
-    x, mask = torch.tensor(X)[None], torch.tensor(~visible(6, 6, causal=True))
+    x, mask = torch.tensor(X)[None], torch.tensor(~attention_mask(6, 6, causal=True))
     expected, weights = module(x, x, x, attn_mask=mask, average_attn_weights=False)
-    parts = heads(X, W_Q, W_K, W_V, count, seen=visible(6, 6, causal=True))
-    written = writes(parts, w_o)
+    parts = heads(X, W_Q, W_K, W_V, count, mask=attention_mask(6, 6, causal=True))
+    written = head_contributions(parts, w_o)
     np.testing.assert_allclose(written.sum(0), expected[0].detach(), atol=1e-12)
     np.testing.assert_allclose([part.weights for part in parts], weights[0].detach(), atol=1e-12)
     # A head that is switched off is one whose rows of W_O are 0.
@@ -202,8 +202,8 @@ def test_the_writes_of_the_heads_add_up_to_torchs_multi_head_attention(count):
 
 
 def test_padding_is_not_looked_at_and_a_row_without_anything_to_see_is_0():
-    seen = visible(3, 3, causal=True, pads=frozenset({0}))
-    head = attend(X[:3], X[:3], X[:3], by=1.0, seen=seen)
+    mask = attention_mask(3, 3, causal=True, pads=frozenset({0}))
+    head = attend(X[:3], X[:3], X[:3], divisor=1.0, mask=mask)
     np.testing.assert_array_equal(head.weights[0], 0)
     np.testing.assert_array_equal(head.weights[1], [0, 1, 0])
     assert head.weights[2, 0] == 0
@@ -222,12 +222,12 @@ def test_entropy_is_scipys_and_0_where_one_token_gets_all():
 
 def test_the_variance_is_of_what_is_seen():
     scores = np.array([[1.0, 100.0], [3.0, 5.0]])
-    assert variance(scores, visible(2, 2, causal=True)) == pytest.approx(np.var([1, 3, 5]))
+    assert variance(scores, attention_mask(2, 2, causal=True)) == pytest.approx(np.var([1, 3, 5]))
     assert np.isnan(variance(scores, np.zeros((2, 2), bool)))
 
 
 def test_error_29_attention_is_linear_only_while_its_weights_are_held():
-    held, own = straightness(X, X[::-1] * 0.5, (W_Q, W_K, W_V), 2.0)
+    held, own = linearity_errors(X, X[::-1] * 0.5, (W_Q, W_K, W_V), 2.0)
     assert held < 1e-12
     assert own > 0.1
 
@@ -242,7 +242,7 @@ def test_sinusoids_are_the_apps():
 def test_rotary_is_the_apps():
     x = SOURCE.normal(size=(32, 8))
     expected = Rotary(32, 8).double()(torch.tensor(x)[None, None])[0, 0]
-    np.testing.assert_allclose(rotated(x, PLACES), expected, atol=1e-5)
+    np.testing.assert_allclose(rotate(x, PLACES), expected, atol=1e-5)
 
 
 @pytest.mark.parametrize("kind", ["relative bias", "alibi"])
@@ -266,7 +266,7 @@ def test_a_head_with_a_bias_is_that_of_torch():
     q, k, v = (torch.tensor(x @ w)[None] for w in (w_q, w_k, w_v))
     for kind in ("relative bias", "alibi"):
         expected = F.scaled_dot_product_attention(q, k, v, attn_mask=torch.tensor(bias(kind, 6)))[0]
-        np.testing.assert_allclose(one_head(kind, 6, 8, causal=False)(x), expected, atol=1e-12)
+        np.testing.assert_allclose(random_head(kind, 6, 8, causal=False)(x), expected, atol=1e-12)
 
 
 def test_distance_alone_matters_for_sinusoids_and_rotary_scores_and_not_for_a_learned_table():
@@ -294,7 +294,7 @@ def test_a_head_without_positions_permutes_with_its_tokens_and_with_them_or_a_ma
 
     def layer(x, *, causal=False, position=False):
         x = x + sinusoids(np.arange(6), 4) if position else x
-        return attend(x @ W_Q, x @ W_K, x @ W_V, by=2.0, seen=visible(6, 6, causal=causal)).output
+        return attend(x @ W_Q, x @ W_K, x @ W_V, divisor=2.0, mask=attention_mask(6, 6, causal=causal)).output
 
     assert order_difference(layer, X, order) < 1e-12
     assert order_difference(lambda x: layer(x, causal=True), X, order) > 0.1

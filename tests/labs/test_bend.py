@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from components.labs.residual.bend import LEARNING_RATE, STEPS, bend_sentence
-from models.labs.bend import POINTS, initial, learn
+from models.labs.bend import POINTS, initial_layers, train
 from tests.app_page import sound, words
 from tests.labs_page import lab
 
@@ -13,8 +13,8 @@ from tests.labs_page import lab
 @pytest.mark.parametrize("residual", [True, False])
 @pytest.mark.parametrize(("layers", "size", "bend"), [(1, 0.3, 0.3), (3, 1.0, -1.0), (2, 0.5, 2.0)])
 def test_the_nets_learn_as_autograd_and_sgd_have_it(residual, layers, size, bend):
-    net = initial(layers, size, 3)
-    found = learn(bend, net, residual=residual, rate=LEARNING_RATE, steps=40)
+    net = initial_layers(layers, size, 3)
+    found = train(bend, net, residual=residual, rate=LEARNING_RATE, steps=40)
     parameters = [[torch.tensor(part, dtype=torch.float64, requires_grad=True) for part in layer] for layer in net]
     descent = torch.optim.SGD([one for layer in parameters for one in layer], lr=LEARNING_RATE)
     x, wanted = torch.tensor(POINTS), torch.tensor(POINTS + bend * np.sin(1.5 * POINTS))
@@ -36,7 +36,7 @@ def test_the_nets_learn_as_autograd_and_sgd_have_it(residual, layers, size, bend
 def nets(bend, layers, size, seed=0):
     kinds = {"residual": True, "plain": False}
     return {
-        name: learn(bend, initial(layers, size, seed), residual=on, rate=LEARNING_RATE, steps=STEPS)
+        name: train(bend, initial_layers(layers, size, seed), residual=on, rate=LEARNING_RATE, steps=STEPS)
         for name, on in kinds.items()
     }
 
@@ -59,7 +59,7 @@ def test_near_the_identity_deep_residual_nets_end_lower_and_one_strongly_bent_la
 
 def test_a_net_that_diverges_is_said_to():
     found = nets(0.3, 2, 0.3)
-    found["plain"] = learn(0.3, initial(6, 1.0, 0), residual=True, rate=1e6, steps=STEPS)
+    found["plain"] = train(0.3, initial_layers(6, 1.0, 0), residual=True, rate=1e6, steps=STEPS)
     assert "diverged: plain" in bend_sentence(0.3, found)
 
 

@@ -61,12 +61,12 @@ def test_the_block_goes_forward_and_back_as_torch_does(placement, activation, ca
         np.testing.assert_allclose(block.values[name], values.detach().numpy(), atol=1e-12)
     *_, end = kept.values()
     for row, column in [(0, 0), (1, 2), (2, 3)]:
-        for share in blocks.shares(block, row, column):
+        for share in blocks.add_gradients(block, row, column):
             stream, branch = kept[share.at], kept[share.branch]
             (whole, through) = torch.autograd.grad(end[row, column], (stream, branch), retain_graph=True)
             (through,) = torch.autograd.grad(branch, stream, through, retain_graph=True)
-            np.testing.assert_allclose(share.through, through.numpy(), atol=1e-12)
-            np.testing.assert_allclose(share.together, whole.numpy(), atol=1e-12)
+            np.testing.assert_allclose(share.through_branch, through.numpy(), atol=1e-12)
+            np.testing.assert_allclose(share.total, whole.numpy(), atol=1e-12)
 
 
 @pytest.mark.parametrize("placement", PLACEMENTS)
@@ -85,7 +85,7 @@ def test_with_four_entries_the_block_is_torchs_encoder_layer(placement, activati
         layer.linear2.weight.copy_(t["W_2"])
         expected = layer((t["embedding"] + t["position"]).T[None])[0].numpy()
     block = blocks.forward(inputs, placement=placement, activation=ACTIVATIONS[activation])
-    np.testing.assert_allclose(block.values[block.end], expected, atol=1e-12)
+    np.testing.assert_allclose(block.values[block.output], expected, atol=1e-12)
 
 
 @pytest.mark.parametrize("placement", PLACEMENTS)
@@ -116,17 +116,17 @@ def test_terms_are_written_out_as_one_computes_by_hand():
 @pytest.mark.parametrize("placement", PLACEMENTS)
 def test_one_changed_token_moves_other_rows_in_attention_alone(placement):
     before = blocks.forward(RANDOM, placement=placement, activation=ACTIVATIONS["gelu"])
-    found = blocks.moved_alone(before, 1, 0.5)
+    found = blocks.operation_row_changes(before, 1, 0.5)
     moves = {name: np.flatnonzero(rows).tolist() for name, rows in found.items()}
     assert moves == {"attention": [0, 1, 2, 3], "add": [1], "norm": [1], "feed-forward": [1]}
     assert "attention: 3; add: 0; norm: 0; feed-forward: 0" in moved_sentence(found, 1)
-    changed = blocks.with_change(RANDOM, 1, 0.5)
+    changed = blocks.perturbed_inputs(RANDOM, 1, 0.5)
     kept, moved = (in_torch(inputs, placement, "gelu") for inputs in (RANDOM, changed))
-    rows = blocks.moved(before, blocks.forward(changed, placement=placement, activation=ACTIVATIONS["gelu"]))
+    rows = blocks.row_changes(before, blocks.forward(changed, placement=placement, activation=ACTIVATIONS["gelu"]))
     for name in kept:
         by_torch = (moved[name] - kept[name]).abs().max(1).values.detach().numpy()
         np.testing.assert_allclose(rows[name], by_torch, atol=1e-12)
-    causal = blocks.moved_alone(
+    causal = blocks.operation_row_changes(
         blocks.forward(RANDOM, placement=placement, activation=ACTIVATIONS["relu"], causal=True), 1, 0.5
     )
     assert np.flatnonzero(causal["attention"]).tolist() == [1, 2, 3]
@@ -138,7 +138,7 @@ def test_bounds_and_equal_features_leave_numbers_finite(huge):
     for placement in PLACEMENTS:
         block = blocks.forward(inputs, placement=placement, activation=ACTIVATIONS["gelu"])
         assert all(np.isfinite(values).all() for values in block.values.values())
-        assert all(np.isfinite(share.together).all() for share in blocks.shares(block, 0, 0))
+        assert all(np.isfinite(share.total).all() for share in blocks.add_gradients(block, 0, 0))
 
 
 def test_tables_that_do_not_fit_get_one_sentence():

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from models.labs.bowl import GOAL, contour, path, steps_to_arrive
-from models.labs.normalization import normalised
+from models.labs.bowl import CONVERGED_SHARE, contour, descent_path, steps_to_converge
+from models.labs.normalization import normalise
 from models.labs.tables import TABLES
 from tests.app_page import charts, sound, words
 from tests.labs_page import lab
@@ -32,12 +32,12 @@ def by_autograd(x, times, steps):
 
 
 @pytest.mark.parametrize("times", [0.3, 1.0, 1.9, 2.1])
-@pytest.mark.parametrize("x", [SOME, SALARY, normalised(SALARY, "z-score").values])
+@pytest.mark.parametrize("x", [SOME, SALARY, normalise(SALARY, "z-score").values])
 def test_the_path_and_its_steps_are_those_of_autograd(x, times):
-    np.testing.assert_allclose(path(x, times, 20), by_autograd(x, times, 20), rtol=1e-6, atol=1e-9)
-    steps = steps_to_arrive(x, times)
+    np.testing.assert_allclose(descent_path(x, times, 20), by_autograd(x, times, 20), rtol=1e-6, atol=1e-9)
+    steps = steps_to_converge(x, times)
     away = np.linalg.norm(by_autograd(x, times, 2000), axis=1) / np.sqrt(2)
-    arrived = np.flatnonzero(away <= GOAL)
+    arrived = np.flatnonzero(away <= CONVERGED_SHARE)
     if len(arrived):
         assert steps == arrived[0]
     else:

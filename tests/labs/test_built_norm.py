@@ -8,9 +8,9 @@ import pytest
 import torch
 
 from components.labs.normalization.built import digits_table
-from models.labs.built_norm import TORCHS, NormLines, digits, first_difference
-from models.labs.learned_rows import largest_rate, learned, least_loss
-from models.labs.normalization import normalised
+from models.labs.built_norm import TORCH_NORM, NormLines, digits, first_difference
+from models.labs.learned_rows import largest_rate, least_loss, train_rows
+from models.labs.normalization import normalise
 from models.service.questions import layer_norm
 from models.spec import RunConfig
 from tests.app_page import sound, words
@@ -38,7 +38,7 @@ def as_torch_runs(lines: NormLines, x: np.ndarray) -> np.ndarray:
 @pytest.mark.parametrize("lines", EVERY, ids=str)
 def test_the_code_that_is_shown_gives_the_numbers_that_are_shown(lines):
     for x in (TOKEN, 0.003 * TABLE[0], np.full(3, 7.0)):
-        np.testing.assert_allclose(lines.normalised(x), as_torch_runs(lines, x), atol=1e-12)
+        np.testing.assert_allclose(lines.apply(x), as_torch_runs(lines, x), atol=1e-12)
 
 
 def test_only_torchs_lines_agree_with_torch_on_every_token():
@@ -52,9 +52,9 @@ def test_only_torchs_lines_agree_with_torch_on_every_token():
     agree = [
         lines
         for lines in EVERY
-        if all(first_difference(a, b) is None for a, b in zip(lines.normalised(x), expected, strict=True))
+        if all(first_difference(a, b) is None for a, b in zip(lines.apply(x), expected, strict=True))
     ]
-    assert agree == [replace(TORCHS, gamma=1.5, beta=-0.5)]
+    assert agree == [replace(TORCH_NORM, gamma=1.5, beta=-0.5)]
 
 
 @pytest.mark.parametrize(
@@ -80,11 +80,11 @@ def test_the_digit_is_marked_where_it_stands():
 
 @pytest.mark.parametrize("tokens", [[0], [0, 1], [0, 1, 2, 3]])
 def test_rows_learn_as_autograd_has_it_down_to_the_least_squares_of_every_feature(tokens):
-    normed = normalised(TABLE, "layer norm").values[tokens]
+    normed = normalise(TABLE, "layer norm").values[tokens]
     target = TABLE[tokens]
     start = SOURCE.normal(size=(2, 6))
     rows = torch.tensor(start, requires_grad=True)
-    walk = learned(normed, target, start, rate=0.2, steps=30)
+    walk = train_rows(normed, target, start, rate=0.2, steps=30)
     for step in range(30):
         error = rows[0] * torch.tensor(normed) + rows[1] - torch.tensor(target)
         assert walk.loss[step] == pytest.approx((error**2).mean().item() / 2)
@@ -96,19 +96,19 @@ def test_rows_learn_as_autograd_has_it_down_to_the_least_squares_of_every_featur
         for x, y in zip(normed.T, target.T, strict=True)
     ]
     assert least_loss(normed, target) == pytest.approx(np.sum(residuals) / target.size / 2, abs=1e-12)
-    long = learned(normed, target, start, rate=0.2, steps=20_000).loss[-1]
+    long = train_rows(normed, target, start, rate=0.2, steps=20_000).loss[-1]
     assert long == pytest.approx(least_loss(normed, target), abs=1e-6)
     assert (least_loss(normed, target) < 1e-12) == (len(tokens) < 3)
 
 
 def test_the_rate_from_which_descent_diverges_is_two_over_the_largest_eigenvalue():
-    normed = normalised(TABLE, "layer norm").values
+    normed = normalise(TABLE, "layer norm").values
     largest = max(np.linalg.eigvalsh(np.c_[x, np.ones(4)].T @ np.c_[x, np.ones(4)] / 4)[-1] for x in normed.T)
     assert largest_rate(normed) == pytest.approx(2 / largest)
     start = np.array([np.ones(6), np.zeros(6)])
-    below, above = (learned(normed, TABLE, start, rate=f * largest_rate(normed)).loss for f in (0.95, 1.1))
+    below, above = (train_rows(normed, TABLE, start, rate=f * largest_rate(normed)).loss for f in (0.95, 1.1))
     assert below[-1] < below[0] < above[-1]
-    assert len(learned(normed, 1e9 * TABLE, start, rate=1e4).loss) < 101
+    assert len(train_rows(normed, 1e9 * TABLE, start, rate=1e4).loss) < 101
 
 
 @pytest.fixture
@@ -124,7 +124,7 @@ def test_switching_the_lines_to_torchs_makes_all_digits_agree(page):
     assert "std = x.std(-1, keepdim=True)" in page.code[0].value
     next(one for one in page.button if one.label == "Use torch's lines").click()
     sound(page.run())
-    assert page.code[0].value == replace(TORCHS, gamma=1.5).code
+    assert page.code[0].value == replace(TORCH_NORM, gamma=1.5).code
     assert "torch.full((features,), 1.5)" in page.code[0].value
     assert "All digits agree: copy the class." in words(page)
     assert ":red[" not in words(page)

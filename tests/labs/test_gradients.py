@@ -19,13 +19,13 @@ from models.insight.gaussian import moments, slope, steepest_point, value
 from models.insight.theory import branch_gains, law, weight_variance
 from models.labs.chain import (
     PRESETS,
-    arriving,
-    by_branches,
+    after_step,
     derivatives,
-    standing_still,
-    updated,
-    with_skip,
-    with_skip_at_random,
+    path_contributions,
+    random_residual_factors,
+    residual_factors,
+    unchanged_in_float32,
+    upstream_gradients,
 )
 from models.nets.branches import ACTIVATIONS
 from models.spec import RunConfig
@@ -47,18 +47,18 @@ def test_a_product_of_factors_below_1_vanishes_and_the_skip_adds_1_to_each():
     """By torch: x_l = f_l x_{l-1}, with and without the skip."""
     factors = np.array(PRESETS["Factors below 1"])
     assert (np.abs(factors) < 1).all()
-    for skip, own in ((0.0, factors), (1.0, with_skip(factors))):
+    for skip, own in ((0.0, factors), (1.0, residual_factors(factors))):
         points = [torch.ones((), dtype=torch.float64, requires_grad=True)]
         for factor in factors:
             points.append(skip * points[-1] + factor * points[-1])
         found = torch.autograd.grad(points[-1], points)
-        np.testing.assert_allclose(arriving(own), [float(g) for g in found])
-    assert abs(arriving(factors)[0]) < 0.01
-    assert arriving(with_skip(factors))[0] > 100
+        np.testing.assert_allclose(upstream_gradients(own), [float(g) for g in found])
+    assert abs(upstream_gradients(factors)[0]) < 0.01
+    assert upstream_gradients(residual_factors(factors))[0] > 100
 
 
 def test_the_update_is_the_weight_minus_rate_times_gradient():
-    np.testing.assert_allclose(updated(np.array([0.5, 1.0]), np.array([2.0, -4.0]), 0.1), [0.3, 1.4])
+    np.testing.assert_allclose(after_step(np.array([0.5, 1.0]), np.array([2.0, -4.0]), 0.1), [0.3, 1.4])
 
 
 @pytest.mark.parametrize("skip", [False, True])
@@ -75,12 +75,12 @@ def test_the_derivative_by_one_weight_is_error_times_later_layers_times_slope_ti
     assert found.prediction == pytest.approx(x.item())
     np.testing.assert_allclose(found.by_weight, [one.item() for one in expected], rtol=1e-9)
     at = 2
-    assert found.by_weight[at] == found.error * found.later[at] * found.slopes[at] * found.inputs[at]
+    assert found.by_weight[at] == found.error * found.later_factors[at] * found.slopes[at] * found.inputs[at]
     assert found.error == found.prediction - 0.25
 
 
 def test_a_weight_whose_update_is_below_its_last_digit_stands_still_in_float32():
-    assert standing_still(np.full(2, 0.5), np.array([1e-9, 1e-3]), 0.1).tolist() == [True, False]
+    assert unchanged_in_float32(np.full(2, 0.5), np.array([1e-9, 1e-3]), 0.1).tolist() == [True, False]
 
 
 @pytest.mark.parametrize(
@@ -104,7 +104,7 @@ def test_random_factors_add_in_squares_as_a_random_matrix_does():
     g = np.random.default_rng(0).normal(size=400)
     jacobian = 0.5 * np.random.default_rng(1).normal(size=(400, 400)) / 20
     measured = np.linalg.norm(g + jacobian.T @ g) / np.linalg.norm(g)
-    assert with_skip_at_random(np.array([0.5]))[0] == pytest.approx(measured, rel=0.03)
+    assert random_residual_factors(np.array([0.5]))[0] == pytest.approx(measured, rel=0.03)
 
 
 def test_the_presets_hold_what_the_derivatives_say():
@@ -115,15 +115,15 @@ def test_the_presets_hold_what_the_derivatives_say():
     xavier = RunConfig(layers_per_branch=1, init="xavier", depth=1)
     assert PRESETS["ReLU at Xavier"][0] == pytest.approx(branch_gains(xavier, "mlp")[1] ** 0.5, abs=5e-5)
     assert branch_gains(RunConfig(layers_per_branch=1, init="he", depth=1), "mlp")[1] == pytest.approx(1.0)
-    assert arriving(with_skip(np.array(PRESETS["A branch that cancels its skip"])))[0] == 0
+    assert upstream_gradients(residual_factors(np.array(PRESETS["A branch that cancels its skip"])))[0] == 0
 
 
 def test_what_makes_a_gradient_explode_under_a_skip_needs_no_norm_to_be_cured():
     """The lab names a norm, small weights and a gate: with the last two the product stays near 1 at any depth."""
     factors = np.full(100, 0.5)
-    assert arriving(with_skip(factors))[0] > 100
+    assert upstream_gradients(residual_factors(factors))[0] > 100
     for small in (factors / 100, 0.0 * factors):
-        assert arriving(with_skip(small))[0] == pytest.approx(1, abs=1)
+        assert upstream_gradients(residual_factors(small))[0] == pytest.approx(1, abs=1)
 
 
 def test_the_product_with_a_skip_multiplied_out_is_a_sum_over_all_choices_of_skip_or_branch():
@@ -131,8 +131,8 @@ def test_the_product_with_a_skip_multiplied_out_is_a_sum_over_all_choices_of_ski
     past = np.zeros(8)
     for chosen in product((False, True), repeat=7):
         past[sum(chosen)] += np.prod(factors[np.array(chosen)])
-    np.testing.assert_allclose(by_branches(factors), past, atol=1e-12)
-    assert past.sum() == pytest.approx(arriving(with_skip(factors))[0])
+    np.testing.assert_allclose(path_contributions(factors), past, atol=1e-12)
+    assert past.sum() == pytest.approx(upstream_gradients(residual_factors(factors))[0])
     assert "over $2^{10}$ paths" in paths_sentence(np.full(10, 0.5))
     assert "1 through no branch, 5 through one, 51.7 through two or more." in paths_sentence(np.full(10, 0.5))
 

@@ -13,7 +13,7 @@ from models.insight.gaussian import ACTIVATIONS
 from models.labs.attention_examples import PROJECTIONS, ROWS
 from models.labs.chain import PRESETS
 from models.labs.normalization import METHODS
-from models.labs.residual import WALKED, WALKS
+from models.labs.residual import WALKABLE_PLACEMENTS, WORKED_EXAMPLES
 from models.labs.tables import TABLES
 from models.spec import ARRANGEMENTS
 from models.spec.query import slug
@@ -84,7 +84,7 @@ def test_an_example_is_found_by_the_number_that_its_name_had(
 
 def test_an_example_whose_name_is_gone_is_said_to_be_gone() -> None:
     page = linked("residual", example="examples-2-and-3-in-a-row-post-norm")
-    assert page.selectbox(key="residual_preset").value == next(iter(WALKS))
+    assert page.selectbox(key="residual_preset").value == next(iter(WORKED_EXAMPLES))
     assert "There is no example with that name" in words(page)
 
 
@@ -92,7 +92,7 @@ def test_an_example_alone_is_its_whole_address() -> None:
     for page_name, key, examples in (
         ("normalization", "normalization_preset", TABLES),
         ("attention", "attention_head_preset", PROJECTIONS),
-        ("residual", "residual_preset", WALKS),
+        ("residual", "residual_preset", WORKED_EXAMPLES),
     ):
         page = lab(page_name)
         for name in list(examples)[-2:]:
@@ -244,7 +244,18 @@ def test_a_map_whose_base_is_not_legal_gets_a_sentence_in_which_nothing_is_markd
 
 @pytest.mark.parametrize(
     "options",
-    [TABLES, METHODS, PROJECTIONS, ROWS, WALKS, WALKED, PRESETS, ACTIVATIONS, ARRANGEMENTS, END_CHARACTERS],
+    [
+        TABLES,
+        METHODS,
+        PROJECTIONS,
+        ROWS,
+        WORKED_EXAMPLES,
+        WALKABLE_PLACEMENTS,
+        PRESETS,
+        ACTIVATIONS,
+        ARRANGEMENTS,
+        END_CHARACTERS,
+    ],
 )
 def test_no_two_options_of_a_control_are_one_in_the_address(options: Any) -> None:
     assert len({slug(one) for one in options}) == len(options)

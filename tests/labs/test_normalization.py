@@ -15,26 +15,26 @@ from components.labs.normalization.table import set_statistics
 from models.insight.gaussian import ACTIVATIONS
 from models.insight.words import number
 from models.labs.built_norm import NormLines
-from models.labs.normalization import METHODS, fresh, normalised, remembered, sharing
+from models.labs.normalization import METHODS, initial_running, normalise, set_labels, updated_running
 from models.labs.normalization_laws import (
     TINY_EPS,
-    below,
+    changes_by_token,
     curvatures,
     descent_steps,
-    features_apart,
     jacobian,
-    left_over,
-    robust_left_over,
-    share_left,
+    range_of_others,
+    robust_range_of_others,
+    share_of_range,
+    shares_below,
     shortfall,
-    sized,
     slopes,
-    squares,
-    told,
+    square_terms,
+    unequal_features,
     with_outlier,
+    with_spread,
 )
-from models.labs.recurrent import read
-from models.labs.tables import TABLES, WILDER, wild
+from models.labs.recurrent import recurrent_statistics
+from models.labs.tables import TABLES, WILDNESS_FACTORS, wild_table
 from models.service.questions import layer_norm
 from models.spec import RunConfig
 from tests.app_page import charts, press, sound, words
@@ -79,18 +79,21 @@ def test_a_recurrent_cell_reads_with_batch_norm_over_the_sequences_that_are_left
     seed,
 ):
     """By torch's layers, from the same draws: lengths, two matrices, inputs."""
-    found = read(6, seed)
+    found = recurrent_statistics(6, seed)
     source = np.random.default_rng(seed)
     lengths = sorted(source.integers(2, 10, 6).tolist(), reverse=True)
     lengths[0] = 9
     assert found.lengths == lengths
     w_h, w_x = (torch.tensor(source.standard_normal((16, 16)) / 4) for _ in range(2))
     x = torch.tensor(source.standard_normal((6, 9, 16)))
-    for over, by, sizes in (("batch", found.by_batch, found.batch_size), ("layer", found.by_layer, found.layer_size)):
+    for over, by, sizes in (
+        ("batch", found.batch_norm_feature, found.batch_norm_rms),
+        ("layer", found.layer_norm_feature, found.layer_norm_rms),
+    ):
         h = torch.zeros(6, 16, dtype=torch.float64)
         for step in range(9):
             left = sum(length > step for length in lengths)
-            assert found.left[step] == left
+            assert found.sequences_left[step] == left
             summed = h[:left] @ w_h + x[:left, step] @ w_x
             if over == "layer":
                 normed = nn.functional.layer_norm(summed, (16,))
@@ -102,10 +105,10 @@ def test_a_recurrent_cell_reads_with_batch_norm_over_the_sequences_that_are_left
             assert by[step] == pytest.approx(normed[0, 0].item(), abs=1e-6)
             assert sizes[step] == pytest.approx(normed[0].square().mean().sqrt().item(), abs=1e-5)
             h = torch.cat([torch.tanh(normed), h[left:]])
-    alone = found.left.count(1)
-    assert found.batch_size[-1] == (0 if alone else pytest.approx(found.batch_size[-1]))
-    assert found.layer_size == pytest.approx([1] * 9, abs=1e-4)
-    assert f"step 9 over {found.left[-1]}." in lengths_sentence(found)
+    alone = found.sequences_left.count(1)
+    assert found.batch_norm_rms[-1] == (0 if alone else pytest.approx(found.batch_norm_rms[-1]))
+    assert found.layer_norm_rms == pytest.approx([1] * 9, abs=1e-4)
+    assert f"step 9 over {found.sequences_left[-1]}." in lengths_sentence(found)
     assert ("turns it into zeros" in lengths_sentence(found)) == (alone > 0)
 
 
@@ -113,19 +116,19 @@ def test_layer_norm_of_one_token():
     x = TABLES["one token"].values
     close(x.mean(), 1.0)
     close(x.var(), 1.1667, 4)
-    close(normalised(x, "layer norm").values, [[0.463, 0.926, -1.389]])
+    close(normalise(x, "layer norm").values, [[0.463, 0.926, -1.389]])
 
 
 def test_layer_norm_of_three_tokens():
     close(
-        normalised(THREE, "layer norm").values,
+        normalise(THREE, "layer norm").values,
         [[0.267, 1.069, -1.336], [1.389, -0.463, -0.926], [0.889, -1.397, 0.508]],
     )
 
 
 def test_batch_norm_of_the_same_and_what_was_printed():
     example = TABLES["three tokens, batch norm"]
-    found = normalised(example.values, "batch norm")
+    found = normalise(example.values, "batch norm")
     close(found.centre[0], [2, 0.667, 0.333])
     close(example.values.var(0), [0.667, 1.556, 1.056])
     close(found.values.T, [[-1.225, 1.225, 0], [1.069, 0.267, -1.336], [-1.298, 0.162, 1.136]])
@@ -136,17 +139,17 @@ def test_batch_norm_of_the_same_and_what_was_printed():
 
 def test_z_score_and_min_max():
     four = TABLES["four numbers"]
-    close(normalised(four.values, "z-score").values[3], [1.342, 1.342])
+    close(normalise(four.values, "z-score").values[3], [1.342, 1.342])
     assert "both at 1.342 with the variance over n" in four.note
-    close(normalised(four.values, "z-score", unbiased=True).values[3], [1.162, 1.162])
-    close(normalised(TABLES["salary and bonus"].values, "min-max").values.T, [[0, 0.5, 1], [1, 0.4, 0]])
+    close(normalise(four.values, "z-score", unbiased=True).values[3], [1.162, 1.162])
+    close(normalise(TABLES["salary and bonus"].values, "min-max").values.T, [[0, 0.5, 1], [1, 0.4, 0]])
 
 
 def test_padding_spoils_batch_norm_and_not_layer_norm():
     counted = np.array([not name.startswith("pad") for name in PADDED.rows])
-    close(normalised(PADDED.values, "batch norm").centre[0], [0.090, 0.311, -0.139, 0.035])
-    close(normalised(PADDED.values, "batch norm", counted=counted).centre[0], [0.120, 0.415, -0.185, 0.047])
-    alone, beside = (normalised(x, "layer norm").values for x in (PADDED.values[counted], PADDED.values))
+    close(normalise(PADDED.values, "batch norm").centre[0], [0.090, 0.311, -0.139, 0.035])
+    close(normalise(PADDED.values, "batch norm", counted=counted).centre[0], [0.120, 0.415, -0.185, 0.047])
+    alone, beside = (normalise(x, "layer norm").values for x in (PADDED.values[counted], PADDED.values))
     np.testing.assert_array_equal(beside[counted], alone)
     np.testing.assert_array_equal(beside[~counted], 0)
 
@@ -154,29 +157,29 @@ def test_padding_spoils_batch_norm_and_not_layer_norm():
 @pytest.mark.parametrize(("width", "percent"), [(3, 18.4), (4, 13.4), (8, 6.5), (64, 0.78)])
 def test_layer_norm_by_hand_comes_out_too_short(width, percent):
     x = np.random.default_rng(width).normal(size=width)
-    shrunk = 1 - np.linalg.norm(NormLines(inside=False, eps=1e-9).normalised(x)) / np.linalg.norm(
-        normalised(x[None], "layer norm", eps=1e-9).values
+    shrunk = 1 - np.linalg.norm(NormLines(inside=False, eps=1e-9).normalise(x)) / np.linalg.norm(
+        normalise(x[None], "layer norm", eps=1e-9).values
     )
     assert 100 * shrunk == pytest.approx(percent, abs=0.051)
     assert shortfall(width) == pytest.approx(shrunk, abs=1e-6)
 
 
 def test_batch_norm_in_training_and_in_use():
-    two = normalised(np.array([[1.0, 2.0], [3.0, -5.0]]), "batch norm", eps=0.0).values
+    two = normalise(np.array([[1.0, 2.0], [3.0, -5.0]]), "batch norm", eps=0.0).values
     np.testing.assert_allclose(two, [[-1, 1], [1, -1]])
     with pytest.raises(ValueError, match="more than one token"):
-        normalised(SOME[:1], "batch norm")
-    assert np.isfinite(normalised(SOME[:1], "layer norm").values).all()
-    used = normalised(SOME[:1], "batch norm", running=remembered(fresh(6), SOME, batches=3)).values
+        normalise(SOME[:1], "batch norm")
+    assert np.isfinite(normalise(SOME[:1], "layer norm").values).all()
+    used = normalise(SOME[:1], "batch norm", running=updated_running(initial_running(6), SOME, batches=3)).values
     assert np.isfinite(used).all()
-    np.testing.assert_allclose(normalised(SOME, "batch norm", running=fresh(6), eps=0.0).values, SOME)
+    np.testing.assert_allclose(normalise(SOME, "batch norm", running=initial_running(6), eps=0.0).values, SOME)
 
 
 @pytest.mark.parametrize(
     ("settings", "excluded"),
     [
         ({}, ""),
-        ({"running": fresh(3)}, "In training"),
+        ({"running": initial_running(3)}, "In training"),
         ({"gain": 2.0}, "before gain and bias"),
         ({"bias": 0.5}, "before gain and bias"),
         ({"unbiased": True}, "with the variance over n"),
@@ -185,25 +188,25 @@ def test_batch_norm_in_training_and_in_use():
 )
 def test_the_note_on_two_tokens_excludes_every_setting_that_gives_other_numbers(settings, excluded):
     example = TABLES["two tokens"]
-    found = normalised(example.values, "batch norm", **settings).values.round(3)
+    found = normalise(example.values, "batch norm", **settings).values.round(3)
     assert np.isin(found, [-1, 0, 1]).all() == (not settings)
     assert excluded in example.note
 
 
 def test_gain_and_bias_undo_the_norm():
     x = np.array([[1.5, 2.0, -0.5]])
-    again = normalised(x, "layer norm", gain=np.sqrt(x.var() + 1e-5), bias=x.mean()).values
+    again = normalise(x, "layer norm", gain=np.sqrt(x.var() + 1e-5), bias=x.mean()).values
     np.testing.assert_allclose(again, x, atol=1e-12)
 
 
 def test_scale_decides_descent():
-    samples = features_apart(100)
+    samples = unequal_features(100)
     np.testing.assert_allclose(curvatures(samples), [1, 1e4])
     steps = descent_steps(samples)
     assert steps == pytest.approx(
         np.log(1e-3 * np.sqrt(2)) / np.log(1 - 1e-4), abs=2
     )  # the flat direction, solved exactly
-    assert descent_steps(normalised(samples, "z-score").values) == 1
+    assert descent_steps(normalise(samples, "z-score").values) == 1
     assert descent_steps(samples, most=100) is None
     for times, diverges in ((1.99, False), (2.01, True)):
         step = np.eye(2) - times / 1e4 * samples.T @ samples / len(samples)
@@ -213,10 +216,10 @@ def test_scale_decides_descent():
 
 @pytest.mark.parametrize(("ratio", "share"), [(1, "50.00%"), (10, "99.01%"), (100, "99.99%")])
 def test_in_a_square_the_large_feature_leaves_nothing_of_the_small_one(ratio, share):
-    samples = features_apart(ratio)
-    np.testing.assert_allclose(squares(samples), [1, 0, ratio**2], atol=1e-12)
-    assert squares(samples).sum() == pytest.approx((samples.sum(1) ** 2).mean())
-    text = error_shares_sentence(samples, normalised(samples, "z-score").values)
+    samples = unequal_features(ratio)
+    np.testing.assert_allclose(square_terms(samples), [1, 0, ratio**2], atol=1e-12)
+    assert square_terms(samples).sum() == pytest.approx((samples.sum(1) ** 2).mean())
+    text = error_shares_sentence(samples, normalise(samples, "z-score").values)
     assert f"accounts for **{share}** of the loss; standardised, for 50%." in text
 
 
@@ -224,26 +227,26 @@ def test_in_a_square_the_large_feature_leaves_nothing_of_the_small_one(ratio, sh
 
 
 def test_a_spread_of_1_needs_a_variance_above_eps():
-    x = sized(SOME[0], 3e-3)
+    x = with_spread(SOME[0], 3e-3)
     assert x.std() == pytest.approx(3e-3)
-    out = normalised(x[None], "layer norm").values
+    out = normalise(x[None], "layer norm").values
     assert out.std() == pytest.approx(0.69, abs=0.01)
     assert out.std() == pytest.approx(nn.functional.layer_norm(torch.tensor(x), x.shape).std(correction=0).item())
 
 
 def test_small_inputs_part_layer_norm_and_rms_norm_with_torchs_defaults():
-    x = sized(SOME[0], 1e-4)
-    assert normalised(x[None], "layer norm").values.std() == pytest.approx(0.0316, abs=5e-5)
+    x = with_spread(SOME[0], 1e-4)
+    assert normalise(x[None], "layer norm").values.std() == pytest.approx(0.0316, abs=5e-5)
     single = torch.tensor(x, dtype=torch.float32)
     torchs = nn.functional.rms_norm(single, single.shape).std(correction=0).item()
-    assert normalised(x[None], "rms norm", eps=TINY_EPS).values.std() == pytest.approx(torchs, rel=1e-5)
-    large = sized(SOME[0], 1.0)[None]
-    np.testing.assert_allclose(normalised(large, "layer norm").values, normalised(large, "rms norm").values, atol=1e-12)
-    assert np.abs(normalised(large + 1, "layer norm").values - normalised(large + 1, "rms norm").values).max() > 0.1
+    assert normalise(x[None], "rms norm", eps=TINY_EPS).values.std() == pytest.approx(torchs, rel=1e-5)
+    large = with_spread(SOME[0], 1.0)[None]
+    np.testing.assert_allclose(normalise(large, "layer norm").values, normalise(large, "rms norm").values, atol=1e-12)
+    assert np.abs(normalise(large + 1, "layer norm").values - normalise(large + 1, "rms norm").values).max() > 0.1
 
 
 def test_one_feature_can_carry_nearly_everything_after_layer_norm():
-    out = normalised(np.array([[0.0, 0.0, 0.0, 0.0, 1000.0]]), "layer norm").values[0]
+    out = normalise(np.array([[0.0, 0.0, 0.0, 0.0, 1000.0]]), "layer norm").values[0]
     assert out.max() == pytest.approx(2.0)  # sqrt(5 - 1), the bound
     assert out[4] ** 2 / (out @ out) == pytest.approx(0.8)
 
@@ -258,7 +261,7 @@ def test_one_feature_can_carry_nearly_everything_after_layer_norm():
     ],
 )
 def test_norms_over_tokens_tell_the_past_of_the_future(method, heard):
-    assert (told(SOME, method, 4) > 0).tolist() == heard
+    assert (changes_by_token(SOME, method, 4) > 0).tolist() == heard
 
 
 # --- torch as the judge ---
@@ -279,19 +282,19 @@ JUDGES = {
 @pytest.mark.parametrize("method", METHODS)
 def test_every_method_is_torchs(method):
     expected = JUDGES[method](torch.tensor(SOME)).numpy()
-    np.testing.assert_allclose(normalised(SOME, method, groups=3).values, expected, rtol=1e-10, atol=1e-12)
+    np.testing.assert_allclose(normalise(SOME, method, groups=3).values, expected, rtol=1e-10, atol=1e-12)
 
 
 def test_running_statistics_are_those_of_torch_after_so_many_batches():
     module = nn.BatchNorm1d(6).double()
     for _ in range(7):
         module(torch.tensor(SOME))
-    found = remembered(fresh(6), SOME, batches=7)
+    found = updated_running(initial_running(6), SOME, batches=7)
     assert found.batches == 7
     np.testing.assert_allclose(found.mean, module.running_mean.numpy())
     np.testing.assert_allclose(found.variance, module.running_var.numpy())
     module.eval()
-    used = normalised(SOME, "batch norm", running=found).values
+    used = normalise(SOME, "batch norm", running=found).values
     np.testing.assert_allclose(used, module(torch.tensor(SOME)).detach().numpy())
 
 
@@ -308,8 +311,8 @@ def test_the_jacobian_is_autograds_and_swallows_its_directions(method, lost):
 
 
 def test_groups_reach_from_layer_norm_to_all_zeros():
-    np.testing.assert_allclose(normalised(SOME, "group norm", groups=1).values, normalised(SOME, "layer norm").values)
-    np.testing.assert_array_equal(normalised(SOME, "group norm", groups=6).values, 0)
+    np.testing.assert_allclose(normalise(SOME, "group norm", groups=1).values, normalise(SOME, "layer norm").values)
+    np.testing.assert_array_equal(normalise(SOME, "group norm", groups=6).values, 0)
 
 
 def test_a_batch_of_two_sequences_parts_instance_norm_from_batch_norm():
@@ -317,27 +320,27 @@ def test_a_batch_of_two_sequences_parts_instance_norm_from_batch_norm():
     expected = (
         nn.functional.instance_norm(torch.tensor(x).reshape(2, 3, 4).transpose(1, 2)).transpose(1, 2).reshape(6, 4)
     )
-    np.testing.assert_allclose(normalised(x, "instance norm", sequences=2).values, expected.numpy(), atol=1e-12)
-    one = normalised(x, "instance norm").values
-    np.testing.assert_array_equal(one, normalised(x, "batch norm").values)
+    np.testing.assert_allclose(normalise(x, "instance norm", sequences=2).values, expected.numpy(), atol=1e-12)
+    one = normalise(x, "instance norm").values
+    np.testing.assert_array_equal(one, normalise(x, "batch norm").values)
     with pytest.raises(ValueError, match="more than one token"):
-        normalised(x, "instance norm", sequences=6)
+        normalise(x, "instance norm", sequences=6)
 
 
 @pytest.mark.parametrize("level", [1.0, 0.1, 1e8])
 def test_where_the_formula_says_0_by_0_it_is_told_and_0_stands(level):
     flat = np.full((3, 3), level)
     for method in METHODS:
-        found = normalised(flat, method, eps=0.0)
+        found = normalise(flat, method, eps=0.0)
         assert found.undefined.all() == (method not in {"rms norm", "dynamic tanh"}), method
         assert np.isfinite(found.values).all()
         if found.undefined.all():
             np.testing.assert_array_equal(found.values, 0)
-    assert not normalised(flat, "layer norm").undefined.any()
+    assert not normalise(flat, "layer norm").undefined.any()
 
 
 def test_a_spread_that_is_small_beside_another_feature_is_no_0_by_0():
-    found = normalised(np.array([[1e9, 1e-6], [2e9, 3e-6]]), "z-score")
+    found = normalise(np.array([[1e9, 1e-6], [2e9, 3e-6]]), "z-score")
     assert not found.undefined.any()
     np.testing.assert_allclose(found.values, [[-1, -1], [1, 1]])
 
@@ -347,8 +350,8 @@ def test_a_spread_that_is_small_beside_another_feature_is_no_0_by_0():
 )
 def test_the_sets_that_are_coloured_are_those_that_share_statistics(method, sets):
     x = np.random.default_rng(5).normal(size=(4, 6))
-    found = normalised(x, method, groups=2)
-    np.testing.assert_array_equal(found.shared, sharing(x.shape, method, groups=2))
+    found = normalise(x, method, groups=2)
+    np.testing.assert_array_equal(found.shared, set_labels(x.shape, method, groups=2))
     assert len(set_statistics(found, method)) == len(np.unique(found.shared)) == sets
     for at in np.unique(found.shared):
         assert np.ptp(found.centre[found.shared == at]) == 0
@@ -356,7 +359,7 @@ def test_the_sets_that_are_coloured_are_those_that_share_statistics(method, sets
 
 
 def test_an_unbiased_variance_makes_layer_norm_that_much_shorter():
-    biased, unbiased = (normalised(SOME, "layer norm", eps=0.0, unbiased=on).values for on in (False, True))
+    biased, unbiased = (normalise(SOME, "layer norm", eps=0.0, unbiased=on).values for on in (False, True))
     np.testing.assert_allclose(unbiased, biased * np.sqrt(5 / 6))
 
 
@@ -364,7 +367,7 @@ def test_an_unbiased_variance_makes_layer_norm_that_much_shorter():
 
 
 def test_the_steps_are_those_of_the_numbers():
-    found = normalised(THREE, "layer norm")
+    found = normalise(THREE, "layer norm")
     lines = set_lines(
         THREE[0], "layer norm", "a", (found.centre[0, 0], found.spread[0, 0], found.scale[0, 0]), {"eps": 1e-5}
     )
@@ -389,7 +392,7 @@ def test_the_steps_are_those_of_the_numbers():
 )
 def test_statistics_that_do_not_exist_are_refused_in_words(args, words):
     with pytest.raises(ValueError, match=words):
-        normalised(SOME, **args)
+        normalise(SOME, **args)
 
 
 # --- the picture ---
@@ -412,7 +415,7 @@ def band_shapes(figure):
 def seen_before_and_after(x, method, **settings):
     """What the two pictures of a table show, by `drawn_sets`."""
     settings = {"gain": 1.0, "bias": 0.0} | settings
-    found = normalised(x, method, **settings)
+    found = normalise(x, method, **settings)
     cells, ends = cells_by_set(found, method), bands(found, method, settings)
     names = ["set"] * len(cells)
     return [
@@ -449,7 +452,7 @@ def test_the_band_goes_wherever_the_norm_takes_its_cells(method):
 
 def test_a_picture_of_many_sets_shows_the_first_and_plotly_accepts_it():
     x = np.arange(60.0).reshape(20, 3) ** 1.5
-    found = normalised(x, "layer norm")
+    found = normalise(x, "layer norm")
     figure = dot_chart("t", x, cells_by_set(found, "layer norm"), ["set"] * 20, [(0.0, 1.0, 2.0)] * 20)
     assert len(set(figure["data"][0]["y"])) == len(band_shapes(figure)) == 12
     drawn(figure)
@@ -483,7 +486,7 @@ def table_named(page, alt):
 def test_every_method_is_shown_with_its_steps(page, method):
     page.selectbox(key="normalization_method").set_value(method)
     sound(page.run())
-    expected = normalised(THREE, method).values[0] + 0.0
+    expected = normalise(THREE, method).values[0] + 0.0
     assert f"Out: **[{', '.join(f'{value:.4g}' for value in expected)}]**" in words(page)
     assert ("No statistics:" in words(page)) == (method == "dynamic tanh")
     assert METHODS[method].equation in [latex.value.strip("$\n ") for latex in page.latex]
@@ -505,7 +508,7 @@ def test_batch_norm_learns_and_is_used_on_data_that_moved(page):
     press(page, "Train on this batch once")
     press(page, "Train on it 10 times")
     assert "Batches so far: 11" in words(page)
-    learned = remembered(fresh(3), THREE, batches=11)
+    learned = updated_running(initial_running(3), THREE, batches=11)
     np.testing.assert_allclose(
         table_named(page, "Statistics of the batch and running statistics").loc["running mean"], learned.mean
     )
@@ -513,7 +516,7 @@ def test_batch_norm_learns_and_is_used_on_data_that_moved(page):
     sound(page.run())
     page.number_input(key="normalization_shift").set_value(2.0)
     sound(page.run())
-    used = normalised(THREE + 2, "batch norm", running=learned).values[0]
+    used = normalise(THREE + 2, "batch norm", running=learned).values[0]
     assert f"Out: **[{', '.join(f'{value:.4g}' for value in used)}]**" in words(page)
     press(page, "Reset the statistics")
     assert "Batches so far: 0" in words(page)
@@ -538,7 +541,7 @@ PARTS = {
     "Who sees whom": ["**batch norm** moves 3 of 3 tokens"],
     "What scale costs": [
         "must stay below 2 / 10,000, or the steepest direction diverges; here it is half of that, and the flat one takes "
-        f"**{descent_steps(features_apart(100)):,} steps**",
+        f"**{descent_steps(unequal_features(100)):,} steps**",
         "All other tokens together get",
         "With numbers 10 times larger tanh has a slope of",
     ],
@@ -570,11 +573,11 @@ def test_an_outlier_leaves_the_others_what_the_formulas_say(far):
     moved = with_outlier(x, 0, 2, far)
     outlying = 7 + far * 6
     assert moved[0, 2] == outlying
-    assert left_over(moved, 0, 2, "min-max") == pytest.approx((7 - 1) / (outlying - 1))
+    assert range_of_others(moved, 0, 2, "min-max") == pytest.approx((7 - 1) / (outlying - 1))
     spread = torch.tensor([outlying, 7.0, 1.0, 6.0], dtype=torch.float64).std(correction=0).item()
-    assert left_over(moved, 0, 2, "z-score") == pytest.approx((7 - 1) / spread)
+    assert range_of_others(moved, 0, 2, "z-score") == pytest.approx((7 - 1) / spread)
     normed = torch.nn.functional.layer_norm(torch.tensor(x), (3,))[1:, 2]
-    assert left_over(moved, 0, 2, "layer norm") == pytest.approx((normed.max() - normed.min()).item())
+    assert range_of_others(moved, 0, 2, "layer norm") == pytest.approx((normed.max() - normed.min()).item())
 
 
 def test_a_pasted_table_is_used_and_a_wrong_one_leaves_the_last(page):
@@ -598,13 +601,13 @@ def test_torch_is_asked_for_rows_only(row):
 # --- wild values ---
 
 
-@pytest.mark.parametrize("wilder", WILDER)
+@pytest.mark.parametrize("wilder", WILDNESS_FACTORS)
 def test_wild_values_are_tamed_and_only_eps_keeps_the_tiny_token_small(wilder):
-    x = wild(wilder)
+    x = wild_table(wilder)
     np.testing.assert_allclose(x.std(1), [0.01 / wilder, 1, 100 * wilder, 1], rtol=1e-2)
     assert x[3].mean() == pytest.approx(1000)
     judge = nn.functional.layer_norm(torch.tensor(x), (8,)).numpy()
-    np.testing.assert_allclose(normalised(x, "layer norm").values, judge, atol=1e-9)
+    np.testing.assert_allclose(normalise(x, "layer norm").values, judge, atol=1e-9)
     assert np.abs(judge).max() <= np.sqrt(7)
     spread = judge.std(1)
     np.testing.assert_allclose(spread[1:], 1, atol=1e-5)
@@ -618,8 +621,8 @@ def test_the_slider_makes_the_table_wilder_and_says_what_became_of_it(trainer_in
     assert "stays small" not in words(page)
     page.select_slider(key="normalization_wilder").set_value(1000)
     sound(page.run())
-    np.testing.assert_array_equal(page.session_state["normalization_good"], wild(1000))
-    most = np.abs(wild(1000)).max()
+    np.testing.assert_array_equal(page.session_state["normalization_good"], wild_table(1000))
+    most = np.abs(wild_table(1000)).max()
     assert f"Largest |value|: {number(float(most), 3)} before, 2." in words(page)
     assert "Only “tiny” stays small: beside √eps = 0.0032" in words(page)
     assert "comes out with a spread of 0.0032, not 1" in words(page)
@@ -632,19 +635,19 @@ def test_min_max_and_z_score_leave_the_same_share_and_median_over_iqr_keeps_the_
     expected = 5 / (6 + 6 * far)
     assert expected == pytest.approx(share, rel=0.2)
     for method in ("min-max", "z-score"):
-        assert share_left(moved, 6, 0, method) == pytest.approx(expected, rel=1e-12)
+        assert share_of_range(moved, 6, 0, method) == pytest.approx(expected, rel=1e-12)
     quartiles = torch.quantile(torch.tensor(moved[:, 0]), torch.tensor([0.25, 0.75], dtype=torch.float64))
-    assert robust_left_over(moved, 6, 0) == pytest.approx(5 / (quartiles[1] - quartiles[0]).item())
-    assert robust_left_over(moved, 6, 0) == robust_left_over(x, 6, 0)
-    assert left_over(moved, 6, 0, "z-score") < left_over(x, 6, 0, "z-score")
-    assert np.isnan(robust_left_over(np.ones((5, 2)), 0, 0))
-    assert np.isnan(share_left(np.ones((5, 2)), 0, 0, "min-max"))
+    assert robust_range_of_others(moved, 6, 0) == pytest.approx(5 / (quartiles[1] - quartiles[0]).item())
+    assert robust_range_of_others(moved, 6, 0) == robust_range_of_others(x, 6, 0)
+    assert range_of_others(moved, 6, 0, "z-score") < range_of_others(x, 6, 0, "z-score")
+    assert np.isnan(robust_range_of_others(np.ones((5, 2)), 0, 0))
+    assert np.isnan(share_of_range(np.ones((5, 2)), 0, 0, "min-max"))
 
 
 def test_a_z_score_stands_beside_the_shares_of_a_gaussian_and_of_the_table():
     x = np.array([1.0, 2.0, 2.0, 3.0, 40.0])
     for at in range(5):
-        z, gaussian, table = below(x, at)
+        z, gaussian, table = shares_below(x, at)
         assert z == pytest.approx((x[at] - x.mean()) / x.std())
         assert gaussian == pytest.approx(
             torch.distributions.Normal(0, 1).cdf(torch.tensor(z).double()).item(), abs=1e-6

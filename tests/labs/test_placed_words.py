@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from components.labs.attention.placed_words import between_sentence, repeated_word
-from models.labs.positions import between, embedded, nearest_rows
+from models.labs.positions import nearest_rows, pairwise_values, word_embeddings
 from models.nets.branches import Alibi, Rotary, bucket_indices, relative_distances
 from models.spec import POSITIONS
 from tests.app_page import by_link, charts, sound, words
@@ -16,30 +16,30 @@ PLACES = np.arange(5)
 
 
 def test_a_word_has_one_row_wherever_it_stands_and_other_words_have_others():
-    rows = embedded(["Pizza", "like", "pizza"], 4)
+    rows = word_embeddings(["Pizza", "like", "pizza"], 4)
     np.testing.assert_array_equal(rows[0], rows[2])
     assert np.abs(rows[0] - rows[1]).max() > 0.1
 
 
 def test_rows_of_sines_multiply_to_cosines_of_i_minus_j():
     expected = [[sum(np.cos((i - j) / 100**k) for k in range(2)) for j in PLACES] for i in PLACES]
-    np.testing.assert_allclose(between("sinusoidal", 5, 4), expected, atol=1e-12)
+    np.testing.assert_allclose(pairwise_values("sinusoidal", 5, 4), expected, atol=1e-12)
 
 
 def test_a_query_is_turned_further_than_a_key_by_the_angle_between_them():
     """The app's own rotation of the first feature of a query or key of four, at each position."""
     turned = Rotary(5, 4).double()(torch.eye(4, dtype=torch.float64)[:1].expand(1, 1, 5, 4))[0, 0].numpy()
     own = np.degrees(np.angle(turned[:, 0] + 1j * turned[:, 2]))
-    apart = (own[:, None] - own[None] - between("rotary", 5, 4) + 180) % 360 - 180
+    apart = (own[:, None] - own[None] - pairwise_values("rotary", 5, 4) + 180) % 360 - 180
     np.testing.assert_allclose(apart, 0, atol=1e-4)
 
 
 def test_buckets_and_penalties_are_the_apps():
     np.testing.assert_array_equal(
-        between("relative bias", 5, 4), bucket_indices(relative_distances(5, "cpu"), bidirectional=True)
+        pairwise_values("relative bias", 5, 4), bucket_indices(relative_distances(5, "cpu"), bidirectional=True)
     )
-    np.testing.assert_allclose(between("alibi", 5, 4), Alibi(8)(5, False)[0])
-    assert between("none", 5, 4).size == 0
+    np.testing.assert_allclose(pairwise_values("alibi", 5, 4), Alibi(8)(5, False)[0])
+    assert pairwise_values("none", 5, 4).size == 0
 
 
 def test_the_nearest_rows_of_many_are_those_of_all_pairs():
@@ -61,7 +61,9 @@ def test_the_page_adds_rows_or_shows_what_the_scores_get(kind):
         parts = [np.array(shown[title]["customdata"]) for title in ("Embedding", "+ Position", "= What enters")]
         np.testing.assert_allclose(parts[0] + parts[1], parts[2], atol=1e-3)
     else:
-        np.testing.assert_allclose(shown["What enters: the embedding"]["customdata"], embedded(tokens, 4), atol=1e-3)
+        np.testing.assert_allclose(
+            shown["What enters: the embedding"]["customdata"], word_embeddings(tokens, 4), atol=1e-3
+        )
     assert shown["i - j"]["y"] == ["0 we", "1 like", "2 we", "3 like"]
     assert repeated_word(tokens) == "we"
     assert not repeated_word(["I", "like"])

@@ -29,16 +29,16 @@ from components.player.view import View
 from components.server.tickets import Playhead
 from models.labs.residual import (
     EPS,
-    WALKED,
-    WALKS,
+    WALKABLE_PLACEMENTS,
+    WORKED_EXAMPLES,
     average_weights,
-    combined,
+    contribution_factors,
     cosine,
+    dlcl_stream,
     layer_norm,
-    left_over,
     recursive_skip,
+    run_sublayers,
     scaled_skip,
-    walk,
 )
 from models.nets.norms import build_norm
 from models.nets.stacks import DLCLStack
@@ -66,8 +66,8 @@ def close(found, expected, digits=3):
 
 
 def steps_of(name: str):
-    example = WALKS[name]
-    return walk(np.array(example.token), np.array(example.branches), example.placement)
+    example = WORKED_EXAMPLES[name]
+    return run_sublayers(np.array(example.token), np.array(example.branches), example.placement)
 
 
 # --- the worked examples ---
@@ -92,12 +92,12 @@ def test_from_the_printed_token_and_chained_from_the_right_one():
 
 def test_pre_norm_of_the_same_token():
     (step,) = steps_of("Pre-norm")
-    close(step.read, [0.267, 1.069, -1.336])
+    close(step.branch_input, [0.267, 1.069, -1.336])
     close(step.after, [1.5, 3.0, -1.8], 9)
 
 
 def test_three_tokens_by_themselves():
-    names = [name for name in WALKS if name.endswith("token, F = 0")]
+    names = [name for name in WORKED_EXAMPLES if name.endswith("token, F = 0")]
     found = [steps_of(name)[0].after for name in names]
     close(found, [[0.267, 1.069, -1.336], [1.389, -0.463, -0.926], [0.889, -1.397, 0.508]])
 
@@ -105,9 +105,9 @@ def test_three_tokens_by_themselves():
 def test_the_sum_keeps_the_token_and_f_0_is_the_identity():
     (step,) = steps_of("No norm")
     close(step.after, [2.3, 3.2, -0.6], 9)
-    (nothing,) = walk(step.before, [np.zeros(3)], "none")
+    (nothing,) = run_sublayers(step.before, [np.zeros(3)], "none")
     np.testing.assert_array_equal(nothing.after, step.before)
-    (lost,) = walk(step.before, [np.zeros(3)], "none", skip=0.0)
+    (lost,) = run_sublayers(step.before, [np.zeros(3)], "none", skip=0.0)
     np.testing.assert_array_equal(lost.after, 0)
 
 
@@ -136,11 +136,11 @@ def as_tensor(x: np.ndarray) -> Tensor:
 
 
 @pytest.mark.parametrize("skip", [0.0, 1.0, 2.5])
-@pytest.mark.parametrize("placement", WALKED)
+@pytest.mark.parametrize("placement", WALKABLE_PLACEMENTS)
 def test_every_placement_walks_as_the_apps_sublayers_do(placement, skip):
     slots = PLACEMENTS[placement]
     x = as_tensor(TOKEN)
-    for output, step in zip(BRANCHES, walk(TOKEN, BRANCHES, placement, skip=skip), strict=True):
+    for output, step in zip(BRANCHES, run_sublayers(TOKEN, BRANCHES, placement, skip=skip), strict=True):
         branch = Says(output)
         sublayer = Sublayer(
             branch,
@@ -151,22 +151,22 @@ def test_every_placement_walks_as_the_apps_sublayers_do(placement, skip):
         )
         x = sublayer(x)
         np.testing.assert_allclose(step.after, x[0, 0].detach().numpy(), atol=1e-12)
-        np.testing.assert_allclose(step.read, branch.heard[0, 0].detach().numpy(), atol=1e-12)
+        np.testing.assert_allclose(step.branch_input, branch.heard[0, 0].detach().numpy(), atol=1e-12)
 
 
 @pytest.mark.parametrize("skip", [0.0, 1.0, 2.5])
-@pytest.mark.parametrize("placement", WALKED)
+@pytest.mark.parametrize("placement", WALKABLE_PLACEMENTS)
 def test_the_end_of_the_stream_is_the_sum_of_what_is_left_of_every_write(placement, skip):
-    steps = walk(TOKEN, BRANCHES, placement, skip=skip)
-    factors = left_over(steps, skip=skip)
-    pieces = [TOKEN, *(step.written for step in steps)]
+    steps = run_sublayers(TOKEN, BRANCHES, placement, skip=skip)
+    factors = contribution_factors(steps, skip=skip)
+    pieces = [TOKEN, *(step.branch_output for step in steps)]
     if PLACEMENTS[placement].norm_add:
         pieces = [piece - piece.mean() for piece in pieces]
     np.testing.assert_allclose(sum(f * p for f, p in zip(factors, pieces, strict=True)), steps[-1].after, atol=1e-12)
 
 
 @pytest.mark.parametrize("skip", [0.0, 1.0, 2.5])
-@pytest.mark.parametrize("placement", [one for one in WALKED if not PLACEMENTS[one].norm_add])
+@pytest.mark.parametrize("placement", [one for one in WALKABLE_PLACEMENTS if not PLACEMENTS[one].norm_add])
 def test_a_relu_after_the_add_is_walked_as_torch_does_and_cuts_the_skips_gradient_where_the_sum_is_negative(
     placement, skip
 ):
@@ -177,21 +177,21 @@ def test_a_relu_after_the_add_is_walked_as_torch_does_and_cuts_the_skips_gradien
         if PLACEMENTS[placement].norm_out:
             written = (written - written.mean()) / (written.var(correction=0) + EPS).sqrt()
         x = torch.relu(skip * x + written)
-    steps = walk(TOKEN, BRANCHES, placement, skip=skip, relu=True)
+    steps = run_sublayers(TOKEN, BRANCHES, placement, skip=skip, relu=True)
     np.testing.assert_allclose(steps[-1].after, x.detach().numpy(), atol=1e-12)
     (gradient,) = torch.autograd.grad(x.sum(), start)
-    factors = left_over(steps, skip=skip)
+    factors = contribution_factors(steps, skip=skip)
     np.testing.assert_allclose(factors[0], gradient.numpy(), atol=1e-12)
-    pieces = [TOKEN, *(step.written for step in steps)]
+    pieces = [TOKEN, *(step.branch_output for step in steps)]
     np.testing.assert_allclose(sum(f * p for f, p in zip(factors, pieces, strict=True)), steps[-1].after, atol=1e-12)
 
 
 def test_what_a_relu_after_the_add_leaves_of_a_token_is_counted_and_written_out():
     """By hand: [1, 2, -1] + [-3, 0, 0.5] = [-2, 2, -0.5]; only the second feature of x goes on."""
-    steps = walk(np.array([1.0, 2, -1]), [np.array([-3.0, 0, 0.5]), np.array([1.0, 1, 1])], "none", relu=True)
+    steps = run_sublayers(np.array([1.0, 2, -1]), [np.array([-3.0, 0, 0.5]), np.array([1.0, 1, 1])], "none", relu=True)
     np.testing.assert_allclose(steps[0].after, [0, 2, 0])
     np.testing.assert_allclose(steps[1].after, [1, 3, 1])
-    np.testing.assert_array_equal(left_over(steps), [[0, 1, 0], [0, 1, 0], [1, 1, 1]])
+    np.testing.assert_array_equal(contribution_factors(steps), [[0, 1, 0], [0, 1, 0], [1, 1, 1]])
     assert "leaves 1 of 3 features of x a way to the end" in end_sentence(steps, 1.0)
 
 
@@ -209,8 +209,8 @@ def test_random_branches_forget_a_token_sooner_behind_a_relu_after_every_add():
 
 
 def test_pre_norm_forgets_nothing_and_post_norm_fades_the_oldest_most():
-    np.testing.assert_array_equal(left_over(walk(TOKEN, BRANCHES, "pre-norm")), 1)
-    fading = left_over(walk(TOKEN, 3 * BRANCHES, "post-norm"))[:, 0]
+    np.testing.assert_array_equal(contribution_factors(run_sublayers(TOKEN, BRANCHES, "pre-norm")), 1)
+    fading = contribution_factors(run_sublayers(TOKEN, 3 * BRANCHES, "post-norm"))[:, 0]
     assert fading[0] == fading[1] < fading[2] < fading[3]
 
 
@@ -248,7 +248,7 @@ def test_dlcl_reads_what_the_apps_stack_reads(own):
         for parameter, row in zip(stack.weights, weights, strict=True):
             parameter.data = torch.tensor(row, dtype=torch.float64)
     head = stack(as_tensor(TOKEN))
-    reads, outputs = combined(TOKEN, BRANCHES, weights)
+    reads, outputs = dlcl_stream(TOKEN, BRANCHES, weights)
     for branch, read, output, said in zip(branches, reads, outputs[1:], BRANCHES, strict=False):
         np.testing.assert_allclose(read, branch.heard[0, 0].detach().numpy(), atol=1e-7)
         np.testing.assert_allclose(output, read + said, atol=1e-12)
@@ -463,24 +463,24 @@ def test_the_picture_shows_the_token_after_every_operation_as_torch_computes_it(
     once = torch.nn.functional.layer_norm(x + f, (3,))
     twice = torch.nn.functional.layer_norm(once + g, (3,))
     expected = {"x": x, "F 1": f, "sum 1": x + f, "norm 1": once, "F 2": g, "sum 2": once + g, "norm 2": twice}
-    figure = walk_map(walk(x.numpy(), np.array([f.numpy(), g.numpy()]), "post-norm"), x.numpy())
+    figure = walk_map(run_sublayers(x.numpy(), np.array([f.numpy(), g.numpy()]), "post-norm"), x.numpy())
     (trace,) = drawn(figure)["data"]
     assert trace["x"] == list(expected)
     seen = np.array(figure["data"][0]["bind"]["values"], float)
     np.testing.assert_allclose(seen.T, np.array([one.tolist() for one in expected.values()]), rtol=1e-3)
-    read = walk_map(walk(x.numpy(), f.numpy()[None], "pre-norm"), x.numpy())["data"][0]
+    read = walk_map(run_sublayers(x.numpy(), f.numpy()[None], "pre-norm"), x.numpy())["data"][0]
     normed = torch.nn.functional.layer_norm(x, (3,)).tolist()
     assert read["x"] == ["x", "N(x) 1", "F 1", "sum 1"]
     np.testing.assert_allclose([row[1] for row in read["bind"]["values"]], normed, rtol=1e-3)
 
 
-@pytest.mark.parametrize("name", WALKS)
+@pytest.mark.parametrize("name", WORKED_EXAMPLES)
 def test_every_example_shows_its_own_end(page, name):
     page.selectbox(key="residual_preset").select(name)
     sound(page.run())
     end = "[" + ", ".join(f"{v + 0.0:.4g}" for v in steps_of(name)[-1].after.round(3)) + "]"
     assert end in words(page)
-    assert ("A widely copied worked example" in words(page)) == (WALKS[name].printed_variance is not None)
+    assert ("A widely copied worked example" in words(page)) == (WORKED_EXAMPLES[name].printed_variance is not None)
 
 
 def test_a_table_of_ones_own_is_walked_and_a_bad_one_leaves_the_last_good(page):

@@ -26,7 +26,7 @@ def test_the_stream_is_that_of_the_layers_as_matrices(order, angle, amount, shar
     np.testing.assert_allclose(found[0].stream, stream.numpy(), atol=1e-12)
     for step in found[1:]:
         read = {"B": v, "C": u}[step.layer]
-        assert step.heard == pytest.approx((read @ stream).item(), abs=1e-12)
+        assert step.read_size == pytest.approx((read @ stream).item(), abs=1e-12)
         stream = layers[step.layer] @ stream
         np.testing.assert_allclose(step.stream, stream.numpy(), atol=1e-12)
 
@@ -49,7 +49,7 @@ def test_directions_are_orthonormal_and_the_token_is_as_long_as_asked():
 def test_what_b_hears_of_a(angle, amount, order, expected):
     at = Directions(angle=angle, amount=amount, order=order)
     steps = layer_accesses(np.zeros(FEATURES), amount=amount, angle=angle, share=1.0, order=order)
-    heard = next(step.heard for step in steps if step.layer == "B")
+    heard = next(step.read_size for step in steps if step.layer == "B")
     assert expected in read_sentence(heard, 0.0, at, 0.0)
     all_drawn([access_chart(steps)])
 

@@ -6,7 +6,7 @@ from itertools import pairwise
 import pytest
 
 from models.labs import subwords
-from models.labs.subwords import MAX_JOINS, learned, pieces
+from models.labs.subwords import MAX_MERGES, learn_merges, pieces
 from models.spec import TASKS
 from models.tasks.book import text
 from tests.app_page import sound, words
@@ -27,12 +27,12 @@ def spelled(word, joins):
 
 
 def test_every_join_is_the_most_frequent_pair_of_neighbours_that_is_left():
-    book = text()[: subwords.READ].replace("\n", " ")
+    book = text()[: subwords.TRAINING_CHARACTERS].replace("\n", " ")
     split = Counter(book.replace(" ", "\x00 ").split("\x00"))
     joins: list[tuple[str, str]] = []
-    found, symbols = learned()
+    found, symbols = learn_merges()
     assert symbols == TASKS["book"].vocabulary == len(set(text()))  # as many rows as the net's table
-    assert len(found) == MAX_JOINS
+    assert len(found) == MAX_MERGES
     pieced = {word: list(word) for word in split}
     for at, join in enumerate(found[:60]):
         counts: Counter[tuple[str, str]] = Counter()
@@ -50,14 +50,14 @@ def test_every_join_is_the_most_frequent_pair_of_neighbours_that_is_left():
 def test_a_text_is_split_by_the_joins_in_their_order_and_loses_nothing():
     said = "The whale was unbelievably white."
     assert pieces(said, 0) == list(said)
-    for count in (1, 10, 100, MAX_JOINS):
+    for count in (1, 10, 100, MAX_MERGES):
         found = pieces(said, count)
-        joins = [(one.left, one.right) for one in learned()[0][:count]]
+        joins = [(one.left, one.right) for one in learn_merges()[0][:count]]
         own = ["The", *(f" {word}" for word in said.split(" ")[1:])]
         assert found == [part for word in own for part in spelled(word, joins)]
         assert "".join(found) == said
-    assert len(pieces(said, MAX_JOINS)) < len(pieces(said, 100)) < len(said)
-    assert " was" in pieces(said, MAX_JOINS)
+    assert len(pieces(said, MAX_MERGES)) < len(pieces(said, 100)) < len(said)
+    assert " was" in pieces(said, MAX_MERGES)
 
 
 def test_the_page_shows_the_tokens_of_a_text_and_what_they_save():

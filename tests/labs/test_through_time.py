@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from models.labs.through_time import CELLS, FEATURES, by_distance, past_attention
+from models.labs.through_time import CELLS, FEATURES, attention_gradient_by_distance, gradient_by_distance
 from tests.app_page import charts, sound, words
 from tests.labs_page import lab
 
@@ -35,7 +35,7 @@ def test_the_gradient_of_each_cell_is_that_of_autograd(cell, bent):
             h = {"plain": new, "residual": h + new, "gate": gate * h + (1 - gate) * new}[cell]
         return h
 
-    np.testing.assert_allclose(by_distance(7, 0.9, cell, 3, bent=bent), sizes(last, x), rtol=1e-9)
+    np.testing.assert_allclose(gradient_by_distance(7, 0.9, cell, 3, bent=bent), sizes(last, x), rtol=1e-9)
 
 
 def test_the_gradient_past_attention_is_that_of_autograd():
@@ -45,19 +45,19 @@ def test_the_gradient_past_attention_is_that_of_autograd():
         scores = (x @ w_k.T) @ (w_q @ x[-1]) / 4
         return torch.softmax(scores, 0) @ (x @ w_v.T)
 
-    np.testing.assert_allclose(past_attention(7, 3), sizes(last, x), rtol=1e-9)
+    np.testing.assert_allclose(attention_gradient_by_distance(7, 3), sizes(last, x), rtol=1e-9)
 
 
 def test_without_tanh_the_gradient_is_a_power_of_the_matrix():
     w, u, _, _, _ = (one.numpy() for one in drawn(20, 0))
     power = np.linalg.matrix_power(0.5 * w, 19)
-    assert by_distance(20, 0.5, "plain", 0, bent=False)[-1] == pytest.approx(np.linalg.norm(power @ u) / 4)
+    assert gradient_by_distance(20, 0.5, "plain", 0, bent=False)[-1] == pytest.approx(np.linalg.norm(power @ u) / 4)
 
 
 def test_another_cell_is_refused_and_a_long_linear_one_stays_a_number():
     with pytest.raises(ValueError, match="legal is one of"):
-        by_distance(4, 1.0, "x", 0, bent=True)
-    assert np.isfinite(by_distance(64, 2.0, "residual", 0, bent=False)).all()
+        gradient_by_distance(4, 1.0, "x", 0, bent=True)
+    assert np.isfinite(gradient_by_distance(64, 2.0, "residual", 0, bent=False)).all()
 
 
 def test_the_page_says_what_comes_back_and_follows_its_settings():

@@ -23,7 +23,7 @@ def norms(module: nn.Module) -> int:
 def test_encoder_and_decoder_have_the_norms_of_torchs_layers(arrangement):
     first = arrangement == "pre-norm"
     layers = [kind(8, 2, 16, norm_first=first) for kind in (nn.TransformerEncoderLayer, nn.TransformerDecoderLayer)]
-    drawn = stacks(arrangement, alone=False)
+    drawn = stacks(arrangement, decoder_only=False)
     assert [stack.norms for stack in drawn] == [norms(layer) for layer in layers] == [2, 3]
     assert [stack.final_norm for stack in drawn] == [first, first]
     assert all(sublayer.norm_in == first != sublayer.norm_add for stack in drawn for sublayer in stack.sublayers)
@@ -31,7 +31,7 @@ def test_encoder_and_decoder_have_the_norms_of_torchs_layers(arrangement):
 
 @pytest.mark.parametrize("arrangement", ARRANGEMENTS)
 def test_a_decoder_alone_has_the_norms_of_the_net_that_is_trained_here(arrangement):
-    (stack,) = stacks(arrangement, alone=True)
+    (stack,) = stacks(arrangement, decoder_only=True)
     for depth in (1, 3):
         net = build_model(
             RunConfig.arranged(arrangement, net="transformer", task="copy", depth=depth, width=8, heads=2)
@@ -40,9 +40,9 @@ def test_a_decoder_alone_has_the_norms_of_the_net_that_is_trained_here(arrangeme
 
 
 @pytest.mark.parametrize("arrangement", ARRANGEMENTS)
-@pytest.mark.parametrize("alone", [False, True])
-def test_the_picture_has_a_button_for_each_part_and_every_part_leads_to_a_lab(arrangement, alone):
-    drawn = stacks(arrangement, alone=alone)
+@pytest.mark.parametrize("decoder_only", [False, True])
+def test_the_picture_has_a_button_for_each_part_and_every_part_leads_to_a_lab(arrangement, decoder_only):
+    drawn = stacks(arrangement, decoder_only=decoder_only)
     svg, boxes = transformer_svg(drawn)
     buttons = [
         group.get("data-box") for group in ElementTree.fromstring(svg).iter("g") if group.get("role") == "button"
@@ -52,7 +52,7 @@ def test_the_picture_has_a_button_for_each_part_and_every_part_leads_to_a_lab(ar
     assert buttons.count(norm) == sum(stack.norms for stack in drawn)
     assert buttons.count("residual") == sum(len(stack.sublayers) for stack in drawn)
     assert buttons.count("final norm") == sum(stack.final_norm for stack in drawn)
-    assert ("cross-attention" in boxes) is not alone
+    assert ("cross-attention" in boxes) is not decoder_only
     assert {FALLBACK_BOXES[name] for name in LEADS.keys() - {*boxes}} <= {*boxes} | {"add & norm", "norm"}
 
 

@@ -9,8 +9,8 @@ import torch.nn.functional as F
 
 from components.labs.attention.scaling import dice_sentence, histogram
 from components.labs.attention.two_layers import layers_sentence
-from models.labs.attention import dice_draws, dice_shares, score_draws
-from models.labs.two_layers import ADJECTIVES, DECIDES, IT, LAST, NOUNS, OWN, two_layers, words
+from models.labs.attention import dice_draws, dice_probabilities, score_draws
+from models.labs.two_layers import ADJECTIVES, DECISION, IT, LAST_WORDS, NOUNS, WORD_FEATURES, two_layers, words
 from tests.app_page import by_link, charts, sound
 from tests.app_page import words as read
 from tests.drawn import drawn
@@ -18,29 +18,29 @@ from tests.drawn import drawn
 pytestmark = pytest.mark.usefixtures("trainer_in_this_process")
 
 
-@pytest.mark.parametrize("last", LAST)
+@pytest.mark.parametrize("last", LAST_WORDS)
 @pytest.mark.parametrize("second_head", [True, False])
 def test_both_layers_are_torchs(last, second_head):
-    x = torch.tensor([OWN.get(word, (0, 0, 0, 0)) for word in words(last)], dtype=torch.float64)
+    x = torch.tensor([WORD_FEATURES.get(word, (0, 0, 0, 0)) for word in words(last)], dtype=torch.float64)
 
     def attention(x, matrices):
         return F.scaled_dot_product_attention(*(x @ torch.tensor(matrix) for matrix in matrices))
 
     between = x + attention(x, NOUNS) + second_head * attention(x, ADJECTIVES)
     found = two_layers(last, second_head=second_head)
-    np.testing.assert_allclose(found.between, between, atol=1e-12)
-    np.testing.assert_allclose(found.decides.output, attention(between, DECIDES), atol=1e-12)
+    np.testing.assert_allclose(found.stream, between, atol=1e-12)
+    np.testing.assert_allclose(found.decision.output, attention(between, DECISION), atol=1e-12)
 
 
 def test_it_hesitates_in_the_first_layer_and_the_last_word_decides_in_the_second():
-    for last, noun in zip(LAST, ("animal", "street"), strict=True):
+    for last, noun in zip(LAST_WORDS, ("animal", "street"), strict=True):
         tokens, layers = words(last), two_layers(last)
         at, other = tokens.index(noun), tokens.index({"animal": "street", "street": "animal"}[noun])
         assert layers.nouns.weights[IT, at] == pytest.approx(layers.nouns.weights[IT, other])
         assert layers.nouns.weights[IT, [at, other]].sum() > 0.9
-        assert layers.decides.weights[IT, at] > 0.9
+        assert layers.decision.weights[IT, at] > 0.9
         blind = two_layers(last, second_head=False)
-        assert blind.decides.weights[IT, at] == pytest.approx(blind.decides.weights[IT, other], abs=0.01)
+        assert blind.decision.weights[IT, at] == pytest.approx(blind.decision.weights[IT, other], abs=0.01)
         assert f"decides for “{noun}”" in layers_sentence(layers, tokens)
         assert "it still does" in layers_sentence(blind, tokens)
 
@@ -57,7 +57,7 @@ def test_more_dice_make_extremes_rarer(count, ends):
     """All outcomes one by one; 33%, 5.6% and .03% are the smallest or the largest total."""
     totals = np.array([sum(faces) for faces in product(range(1, 7), repeat=count)])
     expected = np.bincount(totals)[count:] / len(totals)
-    np.testing.assert_allclose(dice_shares(count), expected, atol=1e-12)
+    np.testing.assert_allclose(dice_probabilities(count), expected, atol=1e-12)
     assert expected[0] + expected[-1] == pytest.approx(ends)
     assert f"expected in {ends:.2%}" in dice_sentence(dice_draws(count), count)
     assert dice_draws(count).std() == pytest.approx(totals.std(), rel=0.05)

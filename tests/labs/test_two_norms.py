@@ -39,16 +39,16 @@ def test_the_five_aspects_are_torchs(method):
         pushed[token, 0] += 1
         others = [at for at in range(len(x)) if at != token]
         moves.append((judge(pushed) - whole)[others].abs().max().item())
-    assert found.neighbour == pytest.approx(max(moves), abs=1e-9)
+    assert found.neighbour_change == pytest.approx(max(moves), abs=1e-9)
     padded = judge(torch.cat([x, torch.zeros(1, 6, dtype=x.dtype)]))[:-1]
-    assert found.padding == pytest.approx((padded - whole).abs().max().item(), abs=1e-9)
+    assert found.padding_change == pytest.approx((padded - whole).abs().max().item(), abs=1e-9)
     try:
-        alone = torch.cat([judge(row[None]) for row in x])
-        assert found.alone == pytest.approx((alone - whole).abs().max().item(), abs=1e-9)
-        assert not found.refused
+        alone_change = torch.cat([judge(row[None]) for row in x])
+        assert found.alone_change == pytest.approx((alone_change - whole).abs().max().item(), abs=1e-9)
+        assert not found.single_token_error
     except ValueError:
-        assert found.refused
-    assert found.remembers == (method == "batch norm")
+        assert found.single_token_error
+    assert found.uses_running_statistics == (method == "batch norm")
     jacobian = torch.autograd.functional.jacobian(judge, x)[0, 0]  # what the first result depends on
     depends = jacobian.abs() > 1e-12
     assert (found.tokens, found.features) == (int(depends.any(1).sum()), int(depends.any(0).sum()))
@@ -69,13 +69,13 @@ def test_a_block_after_a_norm_is_torchs_and_what_moves_with_a_value_is_what_shar
     judge = BLOCK[norm](torch.tensor(x), groups).numpy()
     np.testing.assert_allclose(cube.normed_block(x, norm, groups), judge, atol=1e-12)
     at = (1, 2, 3)
-    labels = cube.sharing(x.shape, norm, groups)
-    moves = np.abs(cube.moved(x, norm, at, 1.7, groups)) > 1e-9
+    labels = cube.set_labels(x.shape, norm, groups)
+    moves = np.abs(cube.changes(x, norm, at, 1.7, groups)) > 1e-9
     np.testing.assert_array_equal(moves, labels == labels[at])
     pushed = torch.tensor(x)
     pushed[at] += 1.7
     np.testing.assert_allclose(
-        cube.moved(x, norm, at, 1.7, groups), BLOCK[norm](pushed, groups).numpy() - judge, atol=1e-12
+        cube.changes(x, norm, at, 1.7, groups), BLOCK[norm](pushed, groups).numpy() - judge, atol=1e-12
     )
 
 

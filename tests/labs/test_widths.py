@@ -12,10 +12,10 @@ from models.labs.widths import (
     NOTHING,
     ON_BRANCH,
     ON_SKIP,
-    SIZES,
-    join,
-    past_the_branches,
+    W_S_SCALES,
+    join_and_add,
     random_matrix,
+    residual_gradient_norms,
 )
 from tests.app_page import sound, words
 from tests.labs_page import lab
@@ -24,7 +24,7 @@ from tests.labs_page import lab
 def joined(width, wide, how, seed=0):
     source = np.random.default_rng(seed)
     x, branch = source.normal(size=width), source.normal(size=wide)
-    return x, branch, join(x, branch, how, np.random.default_rng(9))
+    return x, branch, join_and_add(x, branch, how, np.random.default_rng(9))
 
 
 @pytest.mark.parametrize(("width", "wide"), [(6, 4), (4, 6), (5, 5), (6, 1)])
@@ -47,7 +47,7 @@ def test_every_join_gives_what_torch_gives(width, wide):
 
 
 @pytest.mark.parametrize("every", [False, True])
-@pytest.mark.parametrize("size", SIZES.values())
+@pytest.mark.parametrize("size", W_S_SCALES.values())
 def test_the_gradient_past_the_branches_is_autograds_through_the_same_matrices(every, size):
     width, wide, seed = 6, 4, 7
     source = np.random.default_rng(seed)
@@ -62,16 +62,16 @@ def test_the_gradient_past_the_branches_is_autograds_through_the_same_matrices(e
         streams.append(stream)
     expected = torch.autograd.grad(stream @ torch.tensor(gradient), streams)
     norms = [one.norm().item() for one in expected]
-    np.testing.assert_allclose(past_the_branches(width, wide, size, seed, every_block=every), norms, rtol=1e-9)
+    np.testing.assert_allclose(residual_gradient_norms(width, wide, size, seed, every_block=every), norms, rtol=1e-9)
 
 
 def test_over_many_draws_every_matrix_multiplies_the_square_by_the_size_squared():
-    for size in SIZES.values():
-        squares = [past_the_branches(40, 40, size, seed, every_block=True) ** 2 for seed in range(200)]
+    for size in W_S_SCALES.values():
+        squares = [residual_gradient_norms(40, 40, size, seed, every_block=True) ** 2 for seed in range(200)]
         mean = np.mean(squares, axis=0)
         assert mean[-2] == pytest.approx(size**2, rel=0.1)
         assert mean[-5] == pytest.approx(size**8, rel=0.2)
-    assert torch.nn.Linear(400, 400).weight.std().item() * 20 == pytest.approx(SIZES["torch's default"], rel=0.02)
+    assert torch.nn.Linear(400, 400).weight.std().item() * 20 == pytest.approx(W_S_SCALES["torch's default"], rel=0.02)
 
 
 def test_what_is_said_and_drawn_at_the_add():

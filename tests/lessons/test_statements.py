@@ -17,9 +17,9 @@ from components.labs.normalization.scale import bounds_sentence
 from components.labs.residual.token import end_sentence
 from models.claims.claims import CLAIMS
 from models.insight.comparison import signal_sentence
-from models.labs.attention import straightness
-from models.labs.chain import PRESETS, arriving, reading
-from models.labs.residual import walk
+from models.labs.attention import linearity_errors
+from models.labs.chain import PRESETS, example_note, upstream_gradients
+from models.labs.residual import run_sublayers
 from models.lessons.lessons import LESSONS
 from models.nets import build_model
 from models.spec import ARRANGEMENTS, RunConfig
@@ -155,8 +155,8 @@ def test_ten_sigmoid_layers_at_xavier_pass_on_what_the_preset_multiplies() -> No
         square = weight @ sigma**2
     preset = PRESETS["Sigmoid at Xavier"]
     assert preset == pytest.approx(factors, abs=6e-5)
-    assert arriving(np.array(preset))[0] == pytest.approx(np.prod(factors), rel=2e-3)
-    assert f"a spread of {square**0.5:.2f}" in reading("Sigmoid at Xavier")
+    assert upstream_gradients(np.array(preset))[0] == pytest.approx(np.prod(factors), rel=2e-3)
+    assert f"a spread of {square**0.5:.2f}" in example_note("Sigmoid at Xavier")
 
 
 def test_a_closed_branch_with_a_norm_behind_it_adds_a_full_vector_after_one_update() -> None:
@@ -249,9 +249,9 @@ def test_attention_whose_scores_are_all_equal_is_linear_and_is_not_said_to_be_ot
     y, values = x[::-1] / 2, np.random.default_rng(2).standard_normal((6, 3))
     equal = np.full((4, 4), 0.25)
     assert equal @ (x + y) @ values == pytest.approx(equal @ x @ values + equal @ y @ values)
-    held, own = straightness(x, y, (np.zeros((6, 2)), np.ones((6, 2)), values), 1.0)
+    held, own = linearity_errors(x, y, (np.zeros((6, 2)), np.ones((6, 2)), values), 1.0)
     assert "so attention is linear" in linearity_sentence(held, own)
-    held, own = straightness(x, y, (values, values, values), 1.0)
+    held, own = linearity_errors(x, y, (values, values, values), 1.0)
     assert "linear only while its weights are fixed" in linearity_sentence(held, own)
 
 
@@ -261,9 +261,9 @@ def test_behind_a_norm_after_the_add_the_end_is_the_sum_of_what_is_left_without_
     end, factor = (total - total.mean()) / np.sqrt(total.var() + 1e-5), 1 / np.sqrt(total.var() + 1e-5)
     assert np.abs(factor * token + factor * output - end).max() > 0.5
     assert factor * (token - token.mean()) + factor * (output - output.mean()) == pytest.approx(end)
-    said = end_sentence(walk(token, [output], "post-norm"), 1.0)
+    said = end_sentence(run_sublayers(token, [output], "post-norm"), 1.0)
     assert f"all outputs, each minus its mean, with x times {factor:.3g}." in said
-    assert "each minus its mean" not in end_sentence(walk(token, [output], "pre-norm"), 1.0)
+    assert "each minus its mean" not in end_sentence(run_sublayers(token, [output], "pre-norm"), 1.0)
 
 
 def test_two_seeds_of_a_net_differ_in_their_batches_too() -> None:

@@ -17,7 +17,7 @@ from components.labs.parts import draw_charts, draw_finding, draw_matrix, draw_s
 from components.shell.session import Key
 from components.shell.text import named_table, number, vector
 from models.content import Texts
-from models.labs.attention import Head, attend, entropy, straightness, variance, visible
+from models.labs.attention import Head, attend, attention_mask, entropy, linearity_errors, variance
 from models.labs.attention_examples import PRINTED_Q, PROJECTIONS, ROWS, Projection
 from models.spec.knob import Knob
 from models.spec.settings import Settings
@@ -59,14 +59,14 @@ def draw() -> None:
     picture, beside = st.columns([3, 2], gap="medium")
     note = st.container()
     with beside:
-        direct = form.draw(ShownHead, KEY, ShownHead(direct=example.given), only=["direct"]).direct
+        direct = form.draw(ShownHead, KEY, ShownHead(direct=example.direct_qkv), only=["direct"]).direct
     tables = _draw_direct_tables(example) if direct else _draw_projected_tables(example)
     x, w_q, w_k, w_v = tables
     words = example.words if len(example.words) == len(x) else ()
     with beside:
         settings = _draw_switches(words or numbered_names("token", len(x)), example)
-    seen = visible(len(x), len(x), causal=settings.causal, pads=frozenset(settings.pads))
-    scaled, raw = (attend(x @ w_q, x @ w_k, x @ w_v, by=by, seen=seen) for by in (w_q.shape[1] ** 0.5, 1.0))
+    seen = attention_mask(len(x), len(x), causal=settings.causal, pads=frozenset(settings.pads))
+    scaled, raw = (attend(x @ w_q, x @ w_k, x @ w_v, divisor=by, mask=seen) for by in (w_q.shape[1] ** 0.5, 1.0))
     head = scaled if settings.scaled else raw
     with picture:
         draw_charts(KEY, attention_map(head, words), height=360)
@@ -77,7 +77,7 @@ def draw() -> None:
     with st.expander("Formula, and every number on the way"):
         _draw_numbers(head, x, w_q, settings.token, direct=direct)
     _draw_scaling(scaled, raw)
-    apart = straightness(x, x[::-1] * 0.5, (w_q, w_k, w_v), scaled.divisor)
+    apart = linearity_errors(x, x[::-1] * 0.5, (w_q, w_k, w_v), scaled.divisor)
     draw_sentence(f"**Is attention linear?** {linearity_sentence(*apart)}")
     st.subheader("Look closer", anchor=False)
     closer = form.draw(ShownHead, KEY, only=["closer"], label_visibility="collapsed").closer
@@ -87,9 +87,11 @@ def draw() -> None:
 
 def _choose_example() -> str:
     def load(example: Projection) -> None:
-        for part in DIRECT if example.given else PROJECTED:
-            table.put(f"{KEY}_{part}_given" if example.given else f"{KEY}_{part}", getattr(example, part))
-        form.put(KEY, direct=example.given, causal=example.causal, scaled=example.scaled, pads=(), token=example.query)
+        for part in DIRECT if example.direct_qkv else PROJECTED:
+            table.put(f"{KEY}_{part}_given" if example.direct_qkv else f"{KEY}_{part}", getattr(example, part))
+        form.put(
+            KEY, direct=example.direct_qkv, causal=example.causal, scaled=example.scaled, pads=(), token=example.query
+        )
 
     return choose_example(KEY, PROJECTIONS, load, with_reset=True)
 
@@ -128,7 +130,7 @@ def _draw_direct_tables(example: Projection) -> Tables:
     tables = []
     for place, (part, name), values in zip(st.columns(3), DIRECT.items(), default, strict=True):
         letter = name.lower()
-        features = list(example.features) if example.given and name != "V" else []
+        features = list(example.features) if example.direct_qkv and name != "V" else []
         columns = features or [f"{letter}{i + 1}" for i in range(values.shape[1])]
         with place:
             st.markdown(f"**{name}**")
@@ -156,7 +158,7 @@ def _draw_numbers(head: Head, x: np.ndarray, w_q: np.ndarray, token: int, *, dir
 def _draw_scaling(scaled: Head, raw: Head) -> None:
     """The spread of scores and weights, with and without the division."""
     draw_finding("What the division by √d_k does")
-    alive = scaled.seen.any(1)
+    alive = scaled.mask.any(1)
     if not alive.any():
         st.caption(TEXTS("nothing to compare"))
         return
@@ -166,9 +168,9 @@ def _draw_scaling(scaled: Head, raw: Head) -> None:
         "What the division does",
         {
             "scores": list(heads_by_scores),
-            "variance": number_cells(variance(head.scores / head.divisor, head.seen) for head in both),
+            "variance": number_cells(variance(head.scores / head.divisor, head.mask) for head in both),
             "entropy of the weights, nats (mean)": number_cells(entropy(head.weights)[alive].mean() for head in both),
-            "maximum (all equal)": number_cells([np.log(scaled.seen.sum(1)[alive]).mean()] * 2),
+            "maximum (all equal)": number_cells([np.log(scaled.mask.sum(1)[alive]).mean()] * 2),
             "largest weight (mean)": number_cells(head.weights.max(1)[alive].mean() for head in both),
         },
     )
@@ -243,7 +245,7 @@ def slip_sentence(name: str, tables: Tables, head: Head) -> str:
     divisor = head.k.shape[1] ** 0.5 if example.scaled else 1.0
     if not unchanged or head.divisor != divisor:
         return ""
-    if not np.array_equal(head.seen, visible(*head.seen.shape, causal=example.causal)):
+    if not np.array_equal(head.mask, attention_mask(*head.mask.shape, causal=example.causal)):
         return ""
     if name == "X times W":
         row = ROWS["Token 1 as it is, over √4"]

@@ -15,7 +15,7 @@ from components.labs.parts import draw_charts, draw_finding, draw_matrix, number
 from components.shell.text import named_table
 from models.content import Texts
 from models.insight.words import counted
-from models.labs.attention import Head, Learning, Matrices, descent, learning, softmax
+from models.labs.attention import Head, HeadGradients, Matrices, descent, head_gradients, softmax
 from models.spec.knob import Knob
 from models.spec.settings import Settings
 
@@ -36,11 +36,11 @@ class Descent(Settings):
 def draw(head: Head, token: int, x: np.ndarray, matrices: Matrices) -> None:
     settings = form.draw(Descent, KEY, Descent(len(x) - 1), legal={"target": numbered_choices("token", len(x))})
     target, steps = x[settings.target] @ matrices[2], settings.steps
-    start = learning(x, matrices, token, target, by=head.divisor, seen=head.seen)
-    if not np.isfinite(start.loss) or not head.seen[token].any():
+    start = head_gradients(x, matrices, token, target, divisor=head.divisor, mask=head.mask)
+    if not np.isfinite(start.loss) or not head.mask[token].any():
         st.info(TEXTS("no gradient"))
         return
-    points = descent(x, matrices, token, target, by=head.divisor, seen=head.seen, lr=settings.lr, steps=steps)
+    points = descent(x, matrices, token, target, divisor=head.divisor, mask=head.mask, lr=settings.lr, steps=steps)
     path = list(points)
     draw_finding(descent_sentence(path, settings.target, steps))
     left, right = st.columns(2)
@@ -69,24 +69,26 @@ def draw_cosine(head: Head, token: int, _x: np.ndarray, _matrices: Matrices) -> 
             "cosine with q": number_cells(cosines[token]),
             "q·k": number_cells(head.scores[token], 5),
             "weight by q·k": [f"{weight:.1%}" for weight in head.weights[token]],
-            "weight by cosine": [f"{weight:.1%}" for weight in cosine_weights(cosines, head.seen)[token]],
+            "weight by cosine": [f"{weight:.1%}" for weight in cosine_weights(cosines, head.mask)[token]],
             "roles exchanged, k·q": number_cells(head.scores[:, token], 5),
         },
     )
     st.caption(TEXTS("dot product and cosine", length=np.linalg.norm(head.q[token])))
 
 
-def gradient_sizes(start: Learning, x: np.ndarray, matrices: Matrices) -> dict[str, list[str]]:
+def gradient_sizes(start: HeadGradients, x: np.ndarray, matrices: Matrices) -> dict[str, list[str]]:
     """Lengths of the three gradients with these matrices and with some of them zero, for the same target."""
     w_q, w_k, w_v = matrices
-    head, target = start.head, start.head.output[start.at] - start.output
+    head, target = start.head, start.head.output[start.token] - start.output
     starts: dict[str, Matrices] = {
         "as they are": matrices,
         "W_Q = 0": (0 * w_q, w_k, w_v),
         "W_Q = W_K = 0": (0 * w_q, 0 * w_k, w_v),
         "W_V = 0": (w_q, w_k, 0 * w_v),
     }
-    by_start = [learning(x, mats, start.at, target, by=head.divisor, seen=head.seen) for mats in starts.values()]
+    by_start = [
+        head_gradients(x, mats, start.token, target, divisor=head.divisor, mask=head.mask) for mats in starts.values()
+    ]
     lengths = {
         name: number_cells(np.linalg.norm(point.matrices[i]) for point in by_start)
         for i, name in enumerate(MATRIX_NAMES)
@@ -105,9 +107,9 @@ def cosine_weights(cosines: np.ndarray, seen: np.ndarray) -> np.ndarray:
     return softmax(np.where(seen, cosines, -np.inf))
 
 
-def arithmetic(start: Learning, x: np.ndarray, target: np.ndarray) -> str:
+def arithmetic(start: HeadGradients, x: np.ndarray, target: np.ndarray) -> str:
     """Backpropagation with its numbers, step by step."""
-    head, token = start.head, start.at
+    head, token = start.head, start.token
     return TEXTS(
         "backward",
         **vars(start) | {"o": head.output[token], "y": target, "q": head.q[token], "divisor": head.divisor},
@@ -117,19 +119,19 @@ def arithmetic(start: Learning, x: np.ndarray, target: np.ndarray) -> str:
     ).replace("\n\n", "  \n")
 
 
-def descent_sentence(path: list[Learning], target: int, steps: int) -> str:
+def descent_sentence(path: list[HeadGradients], target: int, steps: int) -> str:
     """How far descent came in so many steps: the loss and the weight on the target token at both ends."""
     taken = counted(len(path) - 1, "step")
     if len(path) <= steps:
         return TEXTS("descent overflows", steps=taken)
     first, last = path[0], path[-1]
-    weights = {"before": first.head.weights[first.at, target], "after": last.head.weights[last.at, target]}
+    weights = {"before": first.head.weights[first.token, target], "after": last.head.weights[last.token, target]}
     return TEXTS("descent", steps=taken, first=first.loss, last=last.loss, target=target + 1, **weights)
 
 
 def cosine_sentence(head: Head, cosines: np.ndarray, token: int) -> str:
     """Which token each measure prefers, and how much scores change when query and key are exchanged."""
-    seen = np.flatnonzero(head.seen[token])
+    seen = np.flatnonzero(head.mask[token])
     if not len(seen):
         return TEXTS("token sees nothing", token=token + 1)
     dot, cos = (int(seen[values[token, seen].argmax()]) for values in (head.scores, cosines))
@@ -137,16 +139,16 @@ def cosine_sentence(head: Head, cosines: np.ndarray, token: int) -> str:
     exchanged = TEXTS("symmetric") if apart < 1e-9 else TEXTS("not symmetric", apart=apart)
     choice = {"token": token + 1, "dot": dot + 1, "exchanged": exchanged}
     if dot == cos:
-        by_cosine = cosine_weights(cosines, head.seen)[token, dot]
+        by_cosine = cosine_weights(cosines, head.mask)[token, dot]
         return TEXTS("measures agree", by_dot=head.weights[token, dot], by_cosine=by_cosine, **choice)
     long, short = np.linalg.norm(head.k[[dot, cos]], axis=1)
     return TEXTS("measures differ", cosine=cos + 1, short=short, long=long, **choice)
 
 
-def descent_chart(path: list[Learning], target: int) -> Figure:
+def descent_chart(path: list[HeadGradients], target: int) -> Figure:
     """Loss relative to its first value, and the weight on the target token, by step."""
     losses = np.array([point.loss for point in path]) / (path[0].loss or 1.0)
-    weights = np.array([point.head.weights[point.at, target] for point in path])
+    weights = np.array([point.head.weights[point.token, target] for point in path])
     series = [
         Series("loss, relative to the first", losses),
         Series(f"weight on token {target + 1}", weights, "other", hue=SIGNAL),

@@ -17,7 +17,7 @@ from components.labs.examples import numbered_choices, numbered_names
 from components.labs.parts import draw_charts, draw_finding
 from components.shell.text import named_table, vector
 from models.content import Texts
-from models.labs.attention import Head, Matrices, heads, writes
+from models.labs.attention import Head, Matrices, head_contributions, heads
 from models.spec.knob import Knob
 from models.spec.settings import Settings
 
@@ -51,7 +51,7 @@ def draw(head: Head, token: int, x: np.ndarray, matrices: Matrices) -> None:
     names = numbered_choices("head", count)
     off = form.draw(SeveralHeads, KEY, only=["off"], legal={"off": names}, places=[right]).off
     titles = [f"{name}, off" if i in off else name for i, name in names.items()]
-    parts = heads(x, *matrices, count, seen=head.seen, scaled=head.divisor != 1)
+    parts = heads(x, *matrices, count, mask=head.mask, scaled=head.divisor != 1)
     tokens = [str(i + 1) for i in range(len(x))]
     maps = [
         weights_map(part, title.capitalize(), tokens, max_written=MAX_WRITTEN_TOKENS, off=i in off)
@@ -66,7 +66,7 @@ def draw(head: Head, token: int, x: np.ndarray, matrices: Matrices) -> None:
     if w_o.shape != (d_v, x.shape[1]):
         st.error(TEXTS("output matrix does not fit", rows=d_v, columns=x.shape[1], given=w_o.shape))
         return
-    written = writes(parts, w_o)[:, token]
+    written = head_contributions(parts, w_o)[:, token]
     with picture:
         draw_charts(KEY, writes_chart(written, off), height=320)
         draw_finding(writes_sentence(written, off, token))
@@ -93,8 +93,8 @@ def weights_map(head: Head, title: str, names: Sequence[str], *, max_written: in
 
     Masked cells are empty; all cells are, if the head is off.
     """
-    texts = np.where(head.seen, np.char.mod("%.2f", head.weights), "").tolist() if len(names) <= max_written else None
-    hidden = np.ones_like(head.seen) if off else ~head.seen
+    texts = np.where(head.mask, np.char.mod("%.2f", head.weights), "").tolist() if len(names) <= max_written else None
+    hidden = np.ones_like(head.mask) if off else ~head.mask
     axes: dict[str, Any] = {"tokens": names, "rows": names, "y": "query token", "unit": "share"}
     return token_map(title=title, values=head.weights, hidden=hidden, texts=texts, **axes)
 

@@ -82,7 +82,7 @@ def draw() -> None:
         position = form.draw(ShownPositions, KEY, only=["place"], legal={"place": range(count)}).place
         st.latex(r"p_{t,2i}=\sin\frac{t}{10000^{2i/D}},\qquad p_{t,2i+1}=\cos\frac{t}{10000^{2i/D}}")
         draw_sentence(row_text(position, width))
-    if len(encodings.bias(kind, count)):
+    if len(encodings.score_bias(kind, count)):
         st.latex(rf"s_{{ij}}={POSITIONS[kind].formula}")
         draw_sentence(bias_sentence(kind, count))
     left, right = st.columns(2)
@@ -91,7 +91,7 @@ def draw() -> None:
         every = _position_step(count)
         if every > 1 and kind != "none":
             st.caption(TEXTS("positions left out", every=every))
-        if len(table := encodings.added(kind, count, width, seed)):
+        if len(table := encodings.position_rows(kind, count, width, seed)):
             st.caption(closest_rows_sentence(table))
     with right:
         _draw_scores_by_distance(kind, count, width, seed)
@@ -138,7 +138,7 @@ def shuffling_differences(seed: int) -> dict[str, dict[str, float]]:
         order = order[::-1]
 
     def difference(kind: str, causal: bool) -> float:
-        head = encodings.one_head(kind, SHUFFLED_TOKENS, SHUFFLED_FEATURES, causal=causal, seed=seed)
+        head = encodings.random_head(kind, SHUFFLED_TOKENS, SHUFFLED_FEATURES, causal=causal, seed=seed)
         return encodings.order_difference(head, x, order)
 
     return {kind: {"no mask": difference(kind, False), "causal mask": difference(kind, True)} for kind in POSITIONS}
@@ -168,20 +168,25 @@ def row_text(position: int, width: int) -> str:
 def bias_sentence(kind: str, count: int) -> str:
     """The bias of scores over `count` positions: the buckets used, or the weight left to a distant token."""
     if kind == "alibi":
-        first, last = encodings.slopes(encodings.HEADS)[0], encodings.slopes(encodings.HEADS)[-1]
+        first, last = (
+            encodings.alibi_slopes(encodings.ALIBI_HEADS)[0],
+            encodings.alibi_slopes(encodings.ALIBI_HEADS)[-1],
+        )
         power = -first * (count - 2)
         shares = {"first_share": np.exp(power), "last_share": np.exp(-last * (count - 2))}
-        return TEXTS("slopes", heads=encodings.HEADS, first=first, last=last, far=count - 1, power=power, **shares)
-    starts = np.flatnonzero(np.diff(encodings.bucket(np.arange(encodings.FURTHEST + 1)))) + 1
-    wide = starts[encodings.BUCKETS // 4 - 1 :].tolist()
+        return TEXTS(
+            "slopes", heads=encodings.ALIBI_HEADS, first=first, last=last, far=count - 1, power=power, **shares
+        )
+    starts = np.flatnonzero(np.diff(encodings.t5_bucket(np.arange(encodings.T5_MAX_DISTANCE + 1)))) + 1
+    wide = starts[encodings.T5_BUCKETS // 4 - 1 :].tolist()
     return TEXTS(
         "buckets",
         count=count,
-        used=len(np.unique(encodings.bucket(np.arange(1 - count, count)))),
-        buckets=encodings.BUCKETS,
+        used=len(np.unique(encodings.t5_bucket(np.arange(1 - count, count)))),
+        buckets=encodings.T5_BUCKETS,
         near=wide[0] - 1,
         wide=", ".join(map(str, wide)),
-        own=encodings.BUCKETS // 2 - 1,
+        own=encodings.T5_BUCKETS // 2 - 1,
     )
 
 
@@ -211,14 +216,16 @@ def longer_text_sentence(kind: str, count: int, width: int) -> str:
     if kind == "learned":
         return TEXTS("longer with a learned table", count=count, last=count - 1)
     if kind == "alibi":
-        return TEXTS("longer with slopes", count=count, subtracted=encodings.slopes(encodings.HEADS)[0] * count)
+        return TEXTS(
+            "longer with slopes", count=count, subtracted=encodings.alibi_slopes(encodings.ALIBI_HEADS)[0] * count
+        )
     if kind == "relative bias":
-        bucket, *used = encodings.bucket(np.arange(count, -1, -1))
+        bucket, *used = encodings.t5_bucket(np.arange(count, -1, -1))
         heading = "longer with a known bucket" if bucket in used else "longer with a new bucket"
         return TEXTS(heading, count=count, bucket=bucket)
     if kind == "none":
         return TEXTS("longer without positions")
-    turns = encodings.turns(width, count)
+    turns = encodings.full_turns(width, count)
     new = int((turns < 1).sum())
     pairs = {"full": len(turns) - new, "pairs": len(turns), "new": new}
     parts = "row" if kind == SINUSOIDAL else "angles"
@@ -241,8 +248,8 @@ def table_map(kind: str, count: int, width: int, seed: int) -> Figure:
     every = _position_step(count)
     positions = [str(i) for i in range(0, count, every)]
     axes: dict[str, Any] = {"unit": "added", "x": "feature", "y": "position"}
-    values, columns = encodings.added(kind, count, width, seed), [str(i + 1) for i in range(width)]
-    bias = encodings.bias(kind, count, seed)
+    values, columns = encodings.position_rows(kind, count, width, seed), [str(i + 1) for i in range(width)]
+    bias = encodings.score_bias(kind, count, seed)
     if kind == "rotary":
         angles = encodings.angles(np.arange(count), width)
         values = np.concatenate((np.cos(angles), np.sin(angles)), axis=1)
@@ -258,7 +265,7 @@ def table_map(kind: str, count: int, width: int, seed: int) -> Figure:
 def distance_chart(scores: np.ndarray) -> Figure:
     """Mean, minimum and maximum of scores (n, n) by distance."""
     dots = encodings.by_distance(scores)
-    lines = {"mean": dots.mean, "minimum": dots.least, "maximum": dots.greatest}
+    lines = {"mean": dots.mean, "minimum": dots.minimum, "maximum": dots.maximum}
     x = "distance: position of the key minus that of the query"
     axes: dict[str, Any] = {"axis": "linear", "x": x, "unit": "dot product", "hue": SIGNAL}
     return line_chart("Score by distance", dots.distance.tolist(), lines, ("now", "previous", "pinned"), **axes)

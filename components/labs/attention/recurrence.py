@@ -14,7 +14,7 @@ from components.labs.examples import numbered_names
 from components.labs.parts import draw_charts, draw_finding
 from components.shell.text import named_table
 from models.content import Texts
-from models.labs.attention import reach
+from models.labs.attention import sequential_steps
 from models.spec.knob import Knob
 from models.spec.settings import Settings
 
@@ -31,7 +31,7 @@ class ReadTokens(Settings):
 
 def draw() -> None:
     count = form.draw(ReadTokens, KEY).count
-    steps = {recurrent: reach(count, recurrent=recurrent) for recurrent in TITLES}
+    steps = {recurrent: sequential_steps(count, recurrent=recurrent) for recurrent in TITLES}
     draw_finding(steps_sentence(steps[True], steps[False]))
     for column, (recurrent, matrix) in zip(st.columns(2), steps.items(), strict=True):
         with column:

@@ -45,7 +45,7 @@ def draw() -> None:
     )
     if others:
         st.caption(TEXTS("rows left out", rows=1 + len(others)))
-    settings = form.draw(ShownRow, KEY, ShownRow(example.kind, example.by, bool(example.values)))
+    settings = form.draw(ShownRow, KEY, ShownRow(example.kind, example.divisor, bool(example.values)))
     are_scores, divisor = settings.kind == SCORES, settings.by
     draw_sentence(row_sentence(numbers, settings.kind, divisor))
     weights = softmax(numbers / divisor) if are_scores else numbers
@@ -79,7 +79,7 @@ def _draw_weighted_sum(weights: np.ndarray, example: AttentionRow) -> None:
 def _choose_example() -> AttentionRow:
     def load(example: AttentionRow) -> None:
         table.put(f"{KEY}_row", np.array([example.numbers]))
-        form.put(KEY, kind=example.kind, by=example.by, weigh=bool(example.values))
+        form.put(KEY, kind=example.kind, by=example.divisor, weigh=bool(example.values))
         if example.values:
             table.put(f"{KEY}_values", np.array(example.values))
 
@@ -118,12 +118,12 @@ def slip_sentence(example: AttentionRow) -> str:
     numbers = np.array(example.numbers)
     if example.kind == WEIGHTS:
         return TEXTS("slip of weights", numbers=numbers, total=numbers.sum())
-    printed, weights = np.array(example.printed_weights), softmax(numbers / example.by)
+    printed, weights = np.array(example.printed_weights), softmax(numbers / example.divisor)
     output = ""
     if example.printed_output:
         right = (weights @ np.array(example.values)).round(3)
         output = TEXTS("slip of an output", printed=np.array(example.printed_output), output=right)
-    over = "" if example.by == 1 else f" over {number(example.by)}"
+    over = "" if example.divisor == 1 else f" over {number(example.divisor)}"
     right_weights = {"numbers": numbers, "over": over, "weights": weights_text(weights)}
     if example.printed_vectors:
         query, *others = np.array(example.printed_vectors)

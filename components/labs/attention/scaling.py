@@ -15,7 +15,16 @@ from components.controls import form
 from components.labs.parts import draw_charts, draw_finding, line_chart, number_cells
 from components.shell.text import named_table, number
 from models.content import Texts
-from models.labs.attention import DRAWS, FACES, KEYS, Sampled, dice_draws, dice_shares, sampled_over, score_draws
+from models.labs.attention import (
+    DRAWS,
+    FACES,
+    KEYS,
+    ScoreStatistics,
+    dice_draws,
+    dice_probabilities,
+    score_draws,
+    statistics_by_divisor,
+)
 from models.spec.knob import Knob
 from models.spec.settings import Settings
 
@@ -91,23 +100,24 @@ def _draw_histogram(size: int, seed: int, mean: float) -> None:
 
 
 @lru_cache(maxsize=64)
-def experiment(seed: int, mean: float = 0.0) -> dict[str, list[Sampled]]:
+def experiment(seed: int, mean: float = 0.0) -> dict[str, list[ScoreStatistics]]:
     """The same draws with each of the DIVISORS, one entry for each key size."""
     by_size = [
-        sampled_over(d_k, [divisor(d_k) for divisor in DIVISORS.values()], seed=seed, mean=mean) for d_k in KEY_SIZES
+        statistics_by_divisor(d_k, [divisor(d_k) for divisor in DIVISORS.values()], seed=seed, mean=mean)
+        for d_k in KEY_SIZES
     ]
     return {name: [draws[i] for draws in by_size] for i, name in enumerate(DIVISORS)}
 
 
 def dice_sentence(totals: np.ndarray, count: int) -> str:
     """The spread of totals, and how rare the smallest and the largest are."""
-    shares = dice_shares(count)
+    shares = dice_probabilities(count)
     ends = float(np.isin(totals, (count, FACES * count)).mean())
     measured = {"draws": len(totals), "spread": totals.std(), "ends": ends, "right": shares[0] + shares[-1]}
     return TEXTS("histogram of dice", dice="one die" if count == 1 else f"{count} dice", **measured)
 
 
-def variance_sentence(raw: Sampled, scaled: Sampled, mean: float = 0.0) -> str:
+def variance_sentence(raw: ScoreStatistics, scaled: ScoreStatistics, mean: float = 0.0) -> str:
     """Mean and variance of a score, which are often confused, for entries with this mean."""
     if mean:
         expected = {"expected_mean": mean**2 * raw.d_k, "expected_variance": (1 + 2 * mean**2) * raw.d_k}
@@ -139,7 +149,7 @@ def histogram(values: np.ndarray, x: str, totals: range | None = None) -> Figure
     return figure_of([bars], layout_of("Histogram of the draws", x=x, y="share", legend=False, hue=SIGNAL))
 
 
-def variance_chart(samples: dict[str, list[Sampled]], mean: float = 0.0) -> Figure:
+def variance_chart(samples: dict[str, list[ScoreStatistics]], mean: float = 0.0) -> Figure:
     """Variance over d_k, on a log axis, and the formula."""
     lines = {name: [draws.variance for draws in by_size] for name, by_size in samples.items()}
     factor = 1 + 2 * mean**2
@@ -148,7 +158,7 @@ def variance_chart(samples: dict[str, list[Sampled]], mean: float = 0.0) -> Figu
     return line_chart("Variance of the scores", KEY_SIZES, lines, roles, x="d_k", unit="variance", hue=SIGNAL)
 
 
-def entropy_chart(samples: dict[str, list[Sampled]]) -> Figure:
+def entropy_chart(samples: dict[str, list[ScoreStatistics]]) -> Figure:
     """Mean entropy of the weights over d_k, below that of equal weights."""
     lines = {name: [draws.entropy for draws in by_size] for name, by_size in samples.items()}
     guides, x = (0.0, float(np.log(KEYS))), f"d_k; dotted: {KEYS} equal weights"

@@ -13,7 +13,7 @@ from components.labs.parts import draw_finding
 from components.player.view import as_sentence
 from components.shell.text import named_table
 from models.content import Texts
-from models.labs.attention import Shape, Sizes, many_heads, two_sequences
+from models.labs.attention import Shape, Sizes, encoder_decoder_shapes, multi_head_shapes
 from models.spec.knob import Knob
 from models.spec.settings import Settings
 
@@ -39,7 +39,7 @@ def draw() -> None:
     st.button("Reset to 5 tokens, 8 heads, values of 64", key=f"{KEY}_again", on_click=reset)
     draw_finding("Many heads")
     try:
-        shapes = dict(many_heads(sizes))
+        shapes = dict(multi_head_shapes(sizes))
     except ValueError as problem:
         st.error(TEXTS("heads do not divide", problem=as_sentence(str(problem))))
         return
@@ -48,7 +48,7 @@ def draw() -> None:
     named_table("Shapes of many heads", columns, "content")
     draw_finding("Between two sequences")
     st.markdown(TEXTS("between two sequences", n=sizes.tokens, m=sizes.others, d_k=sizes.d_k, d_v=sizes.d_v))
-    table = pd.DataFrame(two_sequences(sizes)).map(str)
+    table = pd.DataFrame(encoder_decoder_shapes(sizes)).map(str)
     named_table("Shapes of self-attention and cross-attention", table.reset_index(names="one head of"), "content")
     st.caption(TEXTS("measured shapes"))
 

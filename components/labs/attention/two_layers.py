@@ -13,7 +13,7 @@ from components.labs.parts import draw_charts, draw_finding
 from components.shell.text import named_table, vector
 from models.content import Texts
 from models.labs.attention import Head, Matrices
-from models.labs.two_layers import FEATURES, IT, LAST, LayersOfIt, two_layers, words
+from models.labs.two_layers import FEATURES, IT, LAST_WORDS, LayersOfIt, two_layers, words
 from models.spec.knob import Knob
 from models.spec.settings import Settings
 
@@ -29,8 +29,8 @@ MIN_DECIDED_WEIGHT = 0.6  # on one noun
 class LastWord(Settings):
     columns = (2,)
 
-    last: Annotated[str, Knob("The animal did not cross the street because it was too ...", choices=dict.fromkeys(LAST),
-        link="last-word", control="segments")] = LAST[0]  # fmt: skip
+    last: Annotated[str, Knob("The animal did not cross the street because it was too ...", choices=dict.fromkeys(LAST_WORDS),
+        link="last-word", control="segments")] = LAST_WORDS[0]  # fmt: skip
     second: Annotated[bool, Knob("Second head in the first layer", link="second-head")] = True
 
 
@@ -40,7 +40,7 @@ def draw(_head: Head, _token: int, _x: np.ndarray, _matrices: Matrices) -> None:
     tokens = words(settings.last)
     draw_charts(KEY, it_map(layers, tokens, second_head=settings.second))
     draw_finding(layers_sentence(layers, tokens))
-    vectors = {"before the first layer": np.eye(len(FEATURES))[2], "after it": layers.between[IT]}
+    vectors = {"before the first layer": np.eye(len(FEATURES))[2], "after it": layers.stream[IT]}
     columns = {"“it”": list(vectors), f"[{', '.join(FEATURES)}]": list(map(vector, vectors.values()))}
     named_table("The vector of it", columns)
     st.caption(TEXTS("two layers by hand"))
@@ -49,7 +49,7 @@ def draw(_head: Head, _token: int, _x: np.ndarray, _matrices: Matrices) -> None:
 def layers_sentence(layers: LayersOfIt, tokens: tuple[str, ...]) -> str:
     """How "it" divides its weight between the nouns in both layers, and whether it decides."""
     nouns = [tokens.index(noun) for noun in ("animal", "street")]
-    first, second = (head.weights[IT][nouns] for head in (layers.nouns, layers.decides))
+    first, second = (head.weights[IT][nouns] for head in (layers.nouns, layers.decision))
     share = {"animal": first[0], "street": first[1], "later_animal": second[0], "later_street": second[1]}
     if second.max() < MIN_DECIDED_WEIGHT:
         return TEXTS("it cannot decide", **share)
@@ -59,7 +59,7 @@ def layers_sentence(layers: LayersOfIt, tokens: tuple[str, ...]) -> str:
 
 def it_map(layers: LayersOfIt, tokens: tuple[str, ...], *, second_head: bool) -> Figure:
     """The attention of "it", a row for each head; that of a head which is off is empty."""
-    heads = {"head 1": layers.nouns, "head 2": layers.adjectives, "layer 2": layers.decides}
+    heads = {"head 1": layers.nouns, "head 2": layers.adjectives, "layer 2": layers.decision}
     values = np.array([head.weights[IT] for head in heads.values()])
     hidden = np.zeros(values.shape, bool)
     hidden[1] = not second_head

@@ -27,8 +27,8 @@ def draw(panel: InstrumentPanel, text: str, count: int) -> None:
     net = DecoderSize(cfg.depth, cfg.width, cfg.expansion * cfg.width, TASKS[cfg.task].classes)
     draw_charts(KEY, cost_chart(net, cfg.tokens))
     tokens = np.array(count)
-    uncached, cached = int(net.again(tokens)), int(net.kept(tokens))
-    cost = {"again": uncached, "kept": cached, "times": uncached / cached, "memory": net.memory(count)}
+    uncached, cached = int(net.uncached_cost(tokens)), int(net.cached_cost(tokens))
+    cost = {"again": uncached, "kept": cached, "times": uncached / cached, "memory": net.cache_size(count)}
     draw_finding(TEXTS("cost of a token", token=count, width=net.width, depth=net.depth, **cost))
     if count < MIN_TOKENS:
         st.info(TEXTS("too short to keep", least=MIN_TOKENS))
@@ -55,8 +55,8 @@ def cost_chart(net: DecoderSize, window: int) -> Figure:
     """Millions of multiplications for the next token, by its position in the window."""
     positions = np.arange(1, window + 1)
     lines = {
-        "read again": net.again(positions) / MILLION,
-        "keys and values kept": net.kept(positions) / MILLION,
+        "read again": net.uncached_cost(positions) / MILLION,
+        "keys and values kept": net.cached_cost(positions) / MILLION,
     }
     axes = {"x": "token", "unit": "million multiplications", "hue": SIGNAL}
     return line_chart("Cost of the next token", positions.tolist(), lines, ("other", "now"), **axes)

@@ -14,7 +14,7 @@ from components.shell.text import badge, named_table, vector
 from models.answers import LOOKUP, Lookup
 from models.content import Texts
 from models.insight.lens import visible_token
-from models.labs.subwords import MAX_JOINS, READ, learned, pieces
+from models.labs.subwords import MAX_MERGES, TRAINING_CHARACTERS, learn_merges, pieces
 from models.spec.knob import Knob
 from models.spec.settings import Settings
 
@@ -34,7 +34,7 @@ class LookUp(Settings):
 @dataclass(frozen=True)
 class Subwords(Settings):
     subword_text: Annotated[str, Knob("Text to split", high=80, link="pieces")] = EXAMPLE
-    joins: Annotated[int, Knob("Joins", high=MAX_JOINS, step=10, control="slider")] = 200
+    joins: Annotated[int, Knob("Joins", high=MAX_MERGES, step=10, control="slider")] = 200
 
 
 def draw_lookup(panel: InstrumentPanel, text: str) -> None:
@@ -64,14 +64,14 @@ def draw_lookup(panel: InstrumentPanel, text: str) -> None:
 def draw_pieces() -> None:
     settings = form.draw(Subwords, KEY)
     text, count = settings.subword_text or EXAMPLE, settings.joins
-    joins, symbols = learned()
+    joins, symbols = learn_merges()
     tokens = pieces(text, count)
     st.code(" | ".join(map(_visible, tokens)), language=None, wrap_lines=True)
     pairs = {"pairs": len(tokens) ** 2, "all_pairs": len(text) ** 2}
     vocabulary = {"symbols": symbols, "vocabulary": symbols + count}
     draw_finding(TEXTS("pieces", characters=len(text), tokens=len(tokens), **pairs, **vocabulary))
     with st.expander("How the pieces are found"):
-        st.markdown(TEXTS("byte pairs", read=READ))
+        st.markdown(TEXTS("byte pairs", read=TRAINING_CHARACTERS))
         latest = list(enumerate(joins[:count], start=1))[-MAX_LISTED_JOINS:]
         columns = {
             "join": [i for i, _ in latest],

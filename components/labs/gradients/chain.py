@@ -19,14 +19,14 @@ from models.insight.gaussian import ACTIVATIONS
 from models.labs.chain import (
     PRESETS,
     Derivatives,
-    arriving,
-    by_branches,
+    after_step,
     derivatives,
-    reading,
-    standing_still,
-    updated,
-    with_skip,
-    with_skip_at_random,
+    example_note,
+    path_contributions,
+    random_residual_factors,
+    residual_factors,
+    unchanged_in_float32,
+    upstream_gradients,
 )
 from models.spec.knob import Knob
 from models.spec.settings import Settings, run_knob
@@ -76,8 +76,8 @@ def draw() -> None:
         example, note = _choose_example(), st.container()
         factors = _draw_factors(PRESETS[example])
         if np.array_equal(factors, PRESETS[example]):
-            note.caption(with_badge(reading(example), "formula"))
-        plain, residual = arriving(factors)[0], arriving(with_skip(factors))[0]
+            note.caption(with_badge(example_note(example), "formula"))
+        plain, residual = upstream_gradients(factors)[0], upstream_gradients(residual_factors(factors))[0]
         verdict = residual_verdict(plain, residual)
         draw_sentence(TEXTS("comes back", layers=len(factors), bare=plain, with_residual=residual, verdict=verdict))
     with picture:
@@ -117,7 +117,7 @@ def _draw_products(factors: np.ndarray, plain: float, residual: float) -> None:
     st.latex(_aligned(r"\frac{\partial x_L}{\partial x_0}=\prod_l f_l", f"{_product(factors)}={latex(plain)}"))
     product = f"{_product(factors, plus_one=True)}={latex(residual)}"
     st.latex(_aligned(r"\text{with a residual}\quad\prod_l(1+f_l)", product))
-    random = arriving(with_skip_at_random(factors))[0]
+    random = upstream_gradients(random_residual_factors(factors))[0]
     draw_sentence(TEXTS("random branches", product=random))
     draw_sentence(paths_sentence(factors))
 
@@ -137,9 +137,9 @@ def _draw_weight(weights: np.ndarray) -> None:
         columns |= {
             f"input{suffix}": chain.inputs,
             f"slope{suffix}": chain.slopes,
-            f"later layers{suffix}": chain.later,
+            f"later layers{suffix}": chain.later_factors,
             f"derivative{suffix}": chain.by_weight,
-            f"w - lr * derivative{suffix}": updated(weights, chain.by_weight, lr),
+            f"w - lr * derivative{suffix}": after_step(weights, chain.by_weight, lr),
         }
     with st.popover("Every weight's derivative", icon=":material/table:", key=f"{KEY}_updates"):
         cells = {name: number_cells(values, 6) for name, values in columns.items()}
@@ -149,7 +149,7 @@ def _draw_weight(weights: np.ndarray) -> None:
 
 def paths_sentence(factors: np.ndarray) -> str:
     """The product with residuals as a sum over paths, by the number of branches on a path."""
-    by_count = by_branches(factors)
+    by_count = path_contributions(factors)
     paths, more = f"$2^{{{len(factors)}}}$", by_count[2:].sum()
     return TEXTS("paths", paths=paths, through_a_branch=by_count[1], through_more=more)
 
@@ -166,7 +166,9 @@ def updates_sentence(weights: np.ndarray, lr: float, plain: np.ndarray, residual
 
     `plain`, `residual`: the derivatives (L,) without and with a residual.
     """
-    still, still_with_residual = (int(standing_still(weights, gradients, lr).sum()) for gradients in (plain, residual))
+    still, still_with_residual = (
+        int(unchanged_in_float32(weights, gradients, lr).sum()) for gradients in (plain, residual)
+    )
     if still or still_with_residual:
         return TEXTS("weights stay", still=still, weights=len(plain), still_with_residual=still_with_residual)
     return TEXTS("weights change", weights=len(plain), bare=-lr * plain[0], with_residual=-lr * residual[0])
@@ -175,9 +177,9 @@ def updates_sentence(weights: np.ndarray, lr: float, plain: np.ndarray, residual
 def chain_chart(factors: np.ndarray) -> Figure:
     """|gradient| at x_0 ... x_L without a residual, with one, and with one past random branches."""
     lines = {
-        "no residual: f": np.abs(arriving(factors)),
-        "residual: 1 + f": np.abs(arriving(with_skip(factors))),
-        "residual, random f: √(1 + f²)": arriving(with_skip_at_random(factors)),
+        "no residual: f": np.abs(upstream_gradients(factors)),
+        "residual: 1 + f": np.abs(upstream_gradients(residual_factors(factors))),
+        "residual, random f: √(1 + f²)": upstream_gradients(random_residual_factors(factors)),
     }
     sites = ["input", *numbered_names("layer", len(factors))]
     return line_chart("Gradient along the chain", sites, lines, unit="|gradient|", hue=GRADIENT)
@@ -197,11 +199,11 @@ def _weight_latex(chain: Derivatives, weights: np.ndarray, settings: Weight, *, 
     layer = settings.layer
     gradient, weight = chain.by_weight[layer - 1], latex(weights[layer - 1])
     error = rf"({latex(chain.prediction)}-{_bracketed(settings.target)})"
-    parts = [_bracketed(float(part[layer - 1])) for part in (chain.later, chain.slopes, chain.inputs)]
+    parts = [_bracketed(float(part[layer - 1])) for part in (chain.later_factors, chain.slopes, chain.inputs)]
     product = r"\cdot ".join([error, *parts])
     heading = r"\text{with a residual}\\&" if is_residual else ""
     factor = r"(1+w_k\,\varphi'(z_k))" if is_residual else r"w_k\,\varphi'(z_k)"
-    after = latex(updated(weights, chain.by_weight, settings.lr)[layer - 1], 8)
+    after = latex(after_step(weights, chain.by_weight, settings.lr)[layer - 1], 8)
     return _aligned(
         rf"{heading}\frac{{\partial L}}{{\partial w_{{{layer}}}}}=(x_L-t)\cdot\prod_{{k>{layer}}}{factor}",
         rf"\quad\cdot\;\varphi'(z_{{{layer}}})\cdot x_{{{layer - 1}}}",

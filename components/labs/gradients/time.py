@@ -13,7 +13,7 @@ from components.labs.parts import draw_charts, draw_finding, draw_note, line_cha
 from components.shell.text import number
 from models.content import Texts
 from models.insight.words import decades
-from models.labs.through_time import FEATURES, by_distance, past_attention
+from models.labs.through_time import FEATURES, attention_gradient_by_distance, gradient_by_distance
 from models.spec.knob import Knob
 from models.spec.settings import Settings
 
@@ -43,8 +43,8 @@ class RecurrentCell(Settings):
 def draw() -> None:
     settings = form.draw(RecurrentCell, KEY)
     tokens, seed = settings.tokens, settings.seed
-    lines = {cell: by_distance(tokens, settings.size, cell, seed, bent=settings.bent) for cell in CELLS}
-    lines["attention"] = past_attention(tokens, seed)
+    lines = {cell: gradient_by_distance(tokens, settings.size, cell, seed, bent=settings.bent) for cell in CELLS}
+    lines["attention"] = attention_gradient_by_distance(tokens, seed)
     draw_charts(KEY, distance_chart(lines), height=330)
     draw_finding(gradient_sentence(lines))
     st.latex(CELL_FORMULAS)

@@ -16,8 +16,8 @@ from components.labs.parts import draw_charts, draw_finding, draw_note, draw_sen
 from components.shell.page_links import link_to_compare
 from components.shell.text import named_table
 from models.content import Texts
-from models.labs.batch_estimates import BATCHES, SIZES, Estimates, errors, estimates, expected_errors
-from models.labs.recurrent import FEATURES, RecurrentStatistics, read
+from models.labs.batch_estimates import BATCHES, SIZES, Estimates, estimates, expected_mean_errors, mean_errors
+from models.labs.recurrent import FEATURES, RecurrentStatistics, recurrent_statistics
 from models.spec import RunConfig
 from models.spec.knob import Knob
 from models.spec.settings import Settings
@@ -50,7 +50,7 @@ def draw_batches(table: LabTable) -> None:
     settings = form.draw(DrawnBatches, f"{KEY}_batches", legal={"feature": features})
     size, feature, seed = settings.size, settings.feature, settings.seed
     batches = estimates(values, row, feature, size, seed, eps=table.eps)
-    lines = {"measured": errors(values, feature, seed), "σ / √B": expected_errors(values, feature)}
+    lines = {"measured": mean_errors(values, feature, seed), "σ / √B": expected_mean_errors(values, feature)}
     axes = {"x": "batch size B", "unit": "RMS", "hue": SIGNAL}
     error_chart = line_chart("Error of the mean by batch size", SIZES, lines, ("now", "formula"), **axes)
     draw_charts(KEY, statistics_chart(batches), error_chart, neighbours_chart(batches))
@@ -65,19 +65,19 @@ def draw_batches(table: LabTable) -> None:
 
 def draw_recurrent_cell(_table: LabTable) -> None:
     """A batch of sequences of different lengths through a recurrent cell, and the statistics of either norm."""
-    statistics = read(*astuple(form.draw(ReadSequences, f"{KEY}_rnn")))
+    statistics = recurrent_statistics(*astuple(form.draw(ReadSequences, f"{KEY}_rnn")))
     st.latex(r"h_t=\tanh\bigl(N(W_h h_{t-1}+W_x x_t)\bigr)")
     draw_finding(lengths_sentence(statistics))
-    steps = range(1, len(statistics.left) + 1)
+    steps = range(1, len(statistics.sequences_left) + 1)
     columns = {
         "batch norm: mean": statistics.mean,
         "batch norm: variance": statistics.variance,
-        "first sequence, batch norm": statistics.by_batch,
-        "first sequence, layer norm": statistics.by_layer,
+        "first sequence, batch norm": statistics.batch_norm_feature,
+        "first sequence, layer norm": statistics.layer_norm_feature,
     }
     cells = {name: number_cells(values, 3) for name, values in columns.items()}
-    named_table("Statistics by step", {"step": list(steps), "sequences left": statistics.left} | cells)
-    lines = {"batch norm": statistics.batch_size, "layer norm": statistics.layer_size}
+    named_table("Statistics by step", {"step": list(steps), "sequences left": statistics.sequences_left} | cells)
+    lines = {"batch norm": statistics.batch_norm_rms, "layer norm": statistics.layer_norm_rms}
     axes: dict[str, Any] = {"axis": "linear", "x": "step", "unit": "RMS", "hue": SIGNAL, "guides": (0, 1)}
     draw_charts(KEY, line_chart("Size after the norm by step", steps, lines, **axes))
     draw_note(TEXTS("random cell", features=FEATURES))
@@ -95,20 +95,20 @@ def statistics_sentence(batches: Estimates, size: int) -> str:
 
 def results_sentence(batches: Estimates, size: int, name: str) -> str:
     """How far the result of one token moves with its neighbours."""
-    if batches.by_batch is None:
-        return TEXTS("batch of one", token=name, layer=batches.by_layer)
-    low, high = np.quantile(batches.by_batch, (0.05, 0.95))
+    if batches.batch_norm_results is None:
+        return TEXTS("batch of one", token=name, layer=batches.layer_norm_result)
+    low, high = np.quantile(batches.batch_norm_results, (0.05, 0.95))
     heading = "neighbours of two" if size == 2 else "neighbours"
-    return TEXTS(heading, token=name, low=float(low), high=float(high), layer=batches.by_layer)
+    return TEXTS(heading, token=name, low=float(low), high=float(high), layer=batches.layer_norm_result)
 
 
 def lengths_sentence(statistics: RecurrentStatistics) -> str:
     """The statistics of batch norm towards the end of the batch, where few sequences are left."""
-    left = statistics.left
+    left = statistics.sequences_left
     alone = left.count(1)
     if alone:
         when = "step" if alone == 1 else f"{alone} steps"
-        batch_norm = TEXTS("last sequence", steps=when, size=statistics.layer_size[-1])
+        batch_norm = TEXTS("last sequence", steps=when, size=statistics.layer_norm_rms[-1])
     else:
         batch_norm = TEXTS("variances", least=min(statistics.variance), most=max(statistics.variance))
     lengths = ", ".join(map(str, statistics.lengths))
@@ -134,11 +134,11 @@ def neighbours_chart(batches: Estimates) -> Figure:
     """The result of one token in each batch, by either norm."""
     layout = layout_of("One token among its neighbours", x="batch", y="result", hue=NORM)
     drawn = list(range(1, BATCHES + 1))
-    level = [batches.by_layer, batches.by_layer]
+    level = [batches.layer_norm_result, batches.layer_norm_result]
     line = {"type": "scatter", "mode": "lines", "name": "layer norm", "line": {"color": SIGNAL, "width": 3}}
     traces = [{**line, "x": [1, BATCHES], "y": numbers(level), "hovertemplate": "%{y:.4g}<extra></extra>"}]
-    if batches.by_batch is not None:
+    if batches.batch_norm_results is not None:
         dots = {"type": "scatter", "mode": "markers", "name": "batch norm", "marker": {"color": NORM, "size": 5}}
         hover = "batch %{x}: %{y:.4g}<extra></extra>"
-        traces.insert(0, {**dots, "x": drawn, "y": numbers(batches.by_batch), "hovertemplate": hover})
+        traces.insert(0, {**dots, "x": drawn, "y": numbers(batches.batch_norm_results), "hovertemplate": hover})
     return figure_of(traces, layout)

@@ -19,7 +19,7 @@ from models.content import Texts
 from models.insight.words import counted
 from models.labs import cube
 from models.labs.aspects import COMPARED, Aspects, aspects
-from models.labs.normalization import normalised
+from models.labs.normalization import normalise
 from models.spec.knob import Knob
 from models.spec.settings import Settings
 
@@ -71,7 +71,7 @@ def draw_two_norms(lab: LabTable) -> None:
     for method, place in zip(methods, st.columns(2), strict=True):
         with place:
             try:
-                normed = normalised(values, method, eps=eps)
+                normed = normalise(values, method, eps=eps)
                 measured[method] = aspects(values, method, eps=eps)
                 draw_coloured(normed, method, lab.names, table.axis_names(KEY)[1], f"After {method}, table")
             except ValueError as problem:
@@ -96,10 +96,10 @@ def draw_block() -> None:
     groups = settings.groups if settings.norm == "group norm" else 1
     cell = settings.sample, settings.token, settings.feature
     x = cube.block(*shape)
-    labels = cube.sharing(x.shape, settings.norm, groups)
+    labels = cube.set_labels(x.shape, settings.norm, groups)
     shared = labels == labels[cell]
     try:
-        moves = cube.moved(x, settings.norm, cell, settings.push, groups)
+        moves = cube.changes(x, settings.norm, cell, settings.push, groups)
     except ValueError as problem:
         st.error(str(problem))
         return
@@ -124,11 +124,11 @@ def draw_block() -> None:
 def aspect_cells(aspects: Aspects) -> list[str]:
     """The aspects of a norm in words, in the order of ASPECTS."""
     shared = f"{counted(aspects.tokens, 'token')} × {counted(aspects.features, 'feature')}"
-    inference = "running statistics" if aspects.remembers else "the same formula"
-    if not aspects.remembers and aspects.alone:
+    inference = "running statistics" if aspects.uses_running_statistics else "the same formula"
+    if not aspects.uses_running_statistics and aspects.alone_change:
         inference += ", alone other results"
-    batch_of_one = "refused" if aspects.refused else "works"
-    return [shared, batch_of_one, _moves_text(aspects.neighbour), _moves_text(aspects.padding), inference]
+    batch_of_one = "refused" if aspects.single_token_error else "works"
+    return [shared, batch_of_one, _moves_text(aspects.neighbour_change), _moves_text(aspects.padding_change), inference]
 
 
 def block_map(

@@ -13,8 +13,8 @@ from components.controls import form
 from components.labs.examples import numbered_choices
 from components.labs.parts import draw_charts, draw_finding
 from models.content import Texts
-from models.labs.bowl import MAX_COUNTED_STEPS, contour, path, steps_to_arrive
-from models.labs.normalization import normalised
+from models.labs.bowl import MAX_COUNTED_STEPS, contour, descent_path, steps_to_converge
+from models.labs.normalization import normalise
 from models.spec.knob import Knob
 from models.spec.settings import Settings
 
@@ -41,10 +41,10 @@ def draw_bowl(values: np.ndarray) -> None:
     features = numbered_choices("feature", values.shape[1])
     settings = form.draw(Bowl, KEY, legal={"first": features, "second": features})
     raw = values[:, [settings.first, settings.second]]
-    tables = {"Raw": raw, "Standardised": normalised(raw, "z-score").values}
+    tables = {"Raw": raw, "Standardised": normalise(raw, "z-score").values}
     try:
         figures = [descent_chart(title, table, settings.times) for title, table in tables.items()]
-        counts = [steps_text(steps_to_arrive(table, settings.times)) for table in tables.values()]
+        counts = [steps_text(steps_to_converge(table, settings.times)) for table in tables.values()]
     except ValueError as problem:
         st.info(str(problem))
         return
@@ -76,7 +76,7 @@ def descent_chart(title: str, table: np.ndarray, times: float) -> Figure:
                 "hovertemplate": "%{fullData.name}<extra></extra>",
             }
         )
-    steps = path(table, times, MAX_DRAWN_STEPS)
+    steps = descent_path(table, times, MAX_DRAWN_STEPS)
     traces.append(
         {
             "type": "scatter",

@@ -19,9 +19,9 @@ from components.shell.text import number
 from components.shell.waiting import poll_while
 from models import answers
 from models.content import Texts
-from models.labs.built_norm import TORCH_EPS, TORCHS, NormLines, digits, first_difference
-from models.labs.learned_rows import STEPS, RowsLearned, largest_rate, learned, least_loss
-from models.labs.normalization import normalised
+from models.labs.built_norm import TORCH_EPS, TORCH_NORM, NormLines, digits, first_difference
+from models.labs.learned_rows import STEPS, TrainedRows, largest_rate, least_loss, train_rows
+from models.labs.normalization import normalise
 from models.labs.normalization_laws import shortfall
 from models.spec import RunConfig
 from models.spec.knob import Knob
@@ -62,7 +62,7 @@ def draw_built_norm(lab: LabTable) -> None:
     settings = form.draw(BuiltNorm, BUILT_KEY)
     gamma, beta = settings.gamma, settings.beta
     lines = NormLines(settings.biased, settings.inside, settings.small, settings.affine, gamma, beta)
-    ours = lines.normalised(x)
+    ours = lines.apply(x)
     code, beside = st.columns(2)
     with code:
         st.code(lines.code, language="python", wrap_lines=True)
@@ -90,7 +90,7 @@ def draw_learned_rows(lab: LabTable) -> None:
     values, names = lab.values, lab.names
     settings = form.draw(LearnedRows, ROWS_KEY)
     tokens = [lab.row] if settings.fit == THIS_TOKEN else list(range(len(values)))
-    normed = normalised(values, "layer norm", eps=lab.eps).values[tokens]
+    normed = normalise(values, "layer norm", eps=lab.eps).values[tokens]
     left, right = st.columns(2)
     with left:
         st.markdown("**Start**")
@@ -105,7 +105,7 @@ def draw_learned_rows(lab: LabTable) -> None:
     if rows.shape != start.shape or target.shape != normed.shape:
         st.error(TEXTS("rows do not fit", tokens=len(tokens), features=values.shape[1]))
         return
-    path = learned(normed, target, rows, rate=settings.rate)
+    path = train_rows(normed, target, rows, rate=settings.rate)
     floor = least_loss(normed, target)
     draw_charts(ROWS_KEY, loss_chart(path, floor), rows_chart(path))
     draw_finding(learned_sentence(path, floor, settings.rate, largest_rate(normed), tokens=len(tokens)))
@@ -133,13 +133,13 @@ def digits_table(ours: np.ndarray, theirs: np.ndarray) -> str:
 def digits_sentence(ours: np.ndarray, theirs: np.ndarray, lines: NormLines) -> str:
     """Whether all digits agree, or by how much the result is too short or too long."""
     if all(first_difference(value, expected) is None for value, expected in zip(ours, theirs, strict=True)):
-        are_torchs = replace(TORCHS, gamma=lines.gamma, beta=lines.beta) == lines
+        are_torchs = replace(TORCH_NORM, gamma=lines.gamma, beta=lines.beta) == lines
         return TEXTS("digits agree" if are_torchs else "digits agree by chance")
     length, size = float(np.linalg.norm(theirs)), float(np.linalg.norm(ours))
     return TEXTS("digits differ", apart=float(np.abs(ours - theirs).max()), share=size / length if length else np.inf)
 
 
-def learned_sentence(path: RowsLearned, floor: float, rate: float, largest: float, *, tokens: int) -> str:
+def learned_sentence(path: TrainedRows, floor: float, rate: float, largest: float, *, tokens: int) -> str:
     """Whether gain and bias reach the targets, and why or why not."""
     first, last = float(path.loss[0]), float(path.loss[-1])
     if rate > largest and last > first:
@@ -149,14 +149,14 @@ def learned_sentence(path: RowsLearned, floor: float, rate: float, largest: floa
     return TEXTS(heading, first=first, last=last, floor=floor, tokens=tokens, steps=len(path.loss) - 1)
 
 
-def loss_chart(path: RowsLearned, floor: float) -> Figure:
+def loss_chart(path: TrainedRows, floor: float) -> Figure:
     """The loss by step, and the least that any gain and bias can reach."""
     steps = len(path.loss)
     lines, roles = {"loss": path.loss, "least for any gamma and beta": np.full(steps, floor)}, ("now", "formula")
     return line_chart("Loss by step", range(steps), lines, roles, x="step", unit="half mean square", hue=LOSS)
 
 
-def rows_chart(path: RowsLearned) -> Figure:
+def rows_chart(path: TrainedRows) -> Figure:
     """Gain and bias by step, a line for each feature."""
     count, steps = min(path.gain.shape[1], MAX_DRAWN_FEATURES), range(len(path.loss))
     lines = {f"gamma {i + 1}": path.gain[:, i] for i in range(count)}

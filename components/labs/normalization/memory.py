@@ -12,7 +12,7 @@ from components.controls import number_table as table
 from components.labs.parts import draw_note
 from components.shell.session import Key
 from models.content import Texts
-from models.labs.normalization import MOMENTUM, Running, fresh, normalised, remembered
+from models.labs.normalization import MOMENTUM, Running, initial_running, normalise, updated_running
 from models.spec.knob import Knob
 from models.spec.settings import Settings
 
@@ -32,14 +32,14 @@ class Inference(Settings):
 def draw_memory(values: np.ndarray, counted: np.ndarray | None) -> tuple[np.ndarray, Running | None]:
     """Draws running statistics and mode. Returns the table to normalise and, in eval mode, the statistics to use."""
     _, features = table.axis_names(KEY)
-    running = RUNNING.get() or fresh(len(features))
+    running = RUNNING.get() or initial_running(len(features))
     if len(running.mean) != len(features):
-        running = fresh(len(features))
+        running = initial_running(len(features))
     mode = form.draw(Inference, KEY, only=["mode"]).mode
 
     def learn(batches: int) -> None:
         try:
-            RUNNING.put(remembered(running, values, counted, batches))
+            RUNNING.put(updated_running(running, values, counted, batches))
         except ValueError as problem:
             LEARNING_REFUSAL.put(str(problem))
 
@@ -72,7 +72,7 @@ def _draw_shift(values: np.ndarray, running: Running) -> np.ndarray:
     shifted = values + shift
     moves = {}
     for method, statistics in (("batch norm", running), ("layer norm", None)):
-        before, after = (normalised(table, method, running=statistics).values for table in (values, shifted))
+        before, after = (normalise(table, method, running=statistics).values for table in (values, shifted))
         moves[method] = np.abs(after - before).max()
     draw_note(TEXTS("shift", shift=shift, batch=moves["batch norm"], layer=moves["layer norm"]))
     return shifted

@@ -25,10 +25,10 @@ from models.labs.normalization import (
     SEQUENCE,
     TOKEN,
     NormedTable,
-    about,
-    normalised,
+    method_note,
+    normalise,
 )
-from models.labs.tables import TABLES, WILD, WILDER, ExampleTable, wild
+from models.labs.tables import TABLES, WILD, WILDNESS_FACTORS, ExampleTable, wild_table
 from models.spec.knob import Knob
 from models.spec.settings import Settings
 
@@ -37,7 +37,7 @@ KEY = "normalization"
 FIRST_EXAMPLE = "three tokens, layer norm"
 HELD_SMALL = 0.5  # of the spread that a token would have without eps, below which the page says so
 EPS_CHOICES = {eps: number(eps) for eps in (0.0, 1e-8, 1e-5, 1e-3, 1e-1, 1.0)}
-WILDER_CHOICES = {times: f"{times:,}" for times in WILDER}
+WILDER_CHOICES = {times: f"{times:,}" for times in WILDNESS_FACTORS}
 PART_CHOICES = {part: part.replace("against", "vs.") for part in PARTS}
 
 
@@ -83,7 +83,7 @@ def draw() -> None:
             if example is TABLES[WILD]:
                 sentence = largest_sentence(values, normed, method, names, arguments["eps"])
                 draw_finding(sentence)
-            draw_sentence(about(method))
+            draw_sentence(method_note(method))
         with after:
             draw_result(normed, method, names, features)
     with st.expander("Formula, and one token step by step"):
@@ -111,7 +111,7 @@ def _choose_example() -> ExampleTable:
         form.put(KEY, method=example.method, padding=_padding_rows(example), wilder=1)
 
     def load_wilder() -> None:
-        table.put(KEY, wild(form.read(Norming, KEY).wilder))
+        table.put(KEY, wild_table(form.read(Norming, KEY).wilder))
 
     example = TABLES[choose_example(KEY, TABLES, load, first=FIRST_EXAMPLE, with_reset=True)]
     if example.note:
@@ -176,7 +176,7 @@ def _padding_rows(example: ExampleTable) -> tuple[int, ...]:
 def _normalise(values: np.ndarray, method: str, arguments: dict[str, Any]) -> NormedTable | None:
     """The table after the norm; None, and an error on the page, if its statistics do not exist."""
     try:
-        return normalised(values, method, **arguments)
+        return normalise(values, method, **arguments)
     except ValueError as problem:
         st.error(str(problem))
         return None

@@ -19,8 +19,8 @@ from components.labs.normalization.table import LabTable
 from components.labs.parts import draw_charts, draw_note, line_chart, number_cells
 from components.shell.text import number
 from models.content import Texts
-from models.labs.normalization import normalised
-from models.labs.normalization_laws import TINY_EPS, jacobian, sized, told
+from models.labs.normalization import normalise
+from models.labs.normalization_laws import TINY_EPS, changes_by_token, jacobian, with_spread
 
 TEXTS = Texts("labs/normalization")
 KEY = "normalization"
@@ -38,7 +38,7 @@ JACOBIANS = {
 def draw_guarantees(lab: LabTable) -> None:
     """Two promises of layer norm: spread 1, if eps is small by comparison, and no limit on the share of a feature."""
     x, size = lab.token, lab.values.shape[1]
-    y = normalised(x[None], "layer norm", eps=lab.eps).values[0]
+    y = normalise(x[None], "layer norm", eps=lab.eps).values[0]
     largest = float(np.abs(y).max())
     share = largest**2 / float(y @ y) if y.any() else 0.0
     spreads = {"spread": y.std(), "unbiased": y.std(ddof=1), "sigma": x.std(), "variance": x.var()}
@@ -53,10 +53,10 @@ def draw_guarantees(lab: LabTable) -> None:
 
 def spread_chart(x: np.ndarray, eps: float) -> Figure:
     """The spread after a norm by that of a token (D,) before, for either norm and two eps."""
-    tokens = [sized(x, spread)[None] for spread in INPUT_SPREADS]
+    tokens = [with_spread(x, spread)[None] for spread in INPUT_SPREADS]
 
     def spreads(method: str, eps: float) -> list[float]:
-        return [float(normalised(token, method, eps=eps).values.std()) for token in tokens]
+        return [float(normalise(token, method, eps=eps).values.std()) for token in tokens]
 
     lines = {f"layer norm, eps {number(value)}": spreads("layer norm", value) for value in (eps, TORCH_EPS)}
     lines["rms norm, torch's eps"] = spreads("rms norm", TINY_EPS)
@@ -107,7 +107,7 @@ def draw_dependencies(lab: LabTable) -> None:
     moves: dict[str, np.ndarray] = {}
     for method in ("layer norm", "rms norm", "batch norm", "joint layer norm"):
         try:
-            moves[method] = told(lab.values, method, lab.row, eps=lab.eps)
+            moves[method] = changes_by_token(lab.values, method, lab.row, eps=lab.eps)
         except ValueError as problem:
             st.caption(f"{method.capitalize()}: {problem}")
     st.dataframe(pd.DataFrame(moves, index=lab.names).T, alt="How far each token moves, table")

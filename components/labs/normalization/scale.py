@@ -16,20 +16,20 @@ from components.labs.parts import draw_charts, draw_finding, draw_note, draw_sen
 from components.shell.text import named_table
 from models.content import Texts
 from models.insight.gaussian import ACTIVATIONS
-from models.labs.normalization import normalised
+from models.labs.normalization import normalise
 from models.labs.normalization_laws import (
     MAX_STEPS,
     SATURATED,
     Slopes,
-    below,
     curvatures,
     descent_steps,
-    features_apart,
-    left_over,
-    robust_left_over,
-    share_left,
+    range_of_others,
+    robust_range_of_others,
+    share_of_range,
+    shares_below,
     slopes,
-    squares,
+    square_terms,
+    unequal_features,
     with_outlier,
 )
 from models.spec.knob import Knob
@@ -69,8 +69,8 @@ def draw_scale_and_descent(lab: LabTable) -> None:
     """Steps of descent on least squares by the ratio of the features' scales, raw and standardised."""
     draw_bowl(lab.values)
     ratio = form.draw(Ratio, KEY).ratio
-    samples = features_apart(ratio)
-    standard = normalised(samples, "z-score").values
+    samples = unequal_features(ratio)
+    standard = normalise(samples, "z-score").values
     flat, steep = curvatures(samples)
     lines = {name: [_steps(scale, standardised=name != "raw") for scale in RATIOS] for name in ("raw", "standardised")}
     raw, standardised = (steps_text(line[RATIOS.index(ratio)]) for line in lines.values())
@@ -93,7 +93,7 @@ def draw_outlier(lab: LabTable) -> None:
     feature, far = astuple(form.draw(Outlier, f"{KEY}_outlier", legal={"feature": features}))
 
     def ranges(table: np.ndarray) -> dict[str, float]:
-        return {method: left_over(table, row, feature, method, lab.eps) for method in METHODS}
+        return {method: range_of_others(table, row, feature, method, lab.eps) for method in METHODS}
 
     moved = with_outlier(values, row, feature, far)
     before, after, column = ranges(values), ranges(moved), moved[:, feature]
@@ -110,7 +110,7 @@ def draw_outlier(lab: LabTable) -> None:
     )
     st.latex(r"\text{min-max: } \frac{x_b - x_a}{\max - \min}")
     st.markdown(sentence)
-    robust = [robust_left_over(table, row, feature) for table in (values, moved)]
+    robust = [robust_range_of_others(table, row, feature) for table in (values, moved)]
     named_table(
         "Range of the other tokens",
         {
@@ -161,7 +161,7 @@ def draw_saturation(lab: LabTable) -> None:
 
 def error_shares_sentence(samples: np.ndarray, standard: np.ndarray) -> str:
     """The large feature's share of the squared error, with raw and with standardised features, (N, 2) each."""
-    (small, cross, large), even = squares(samples), squares(standard)
+    (small, cross, large), even = square_terms(samples), square_terms(standard)
     raw, standardised = large / (small + cross + large), even[2] / even.sum()
     return TEXTS("large feature", small=small, cross=cross, large=large, raw=raw, standardised=standardised)
 
@@ -173,14 +173,14 @@ def steps_text(steps: float) -> str:
 
 def outlier_sentence(values: np.ndarray, moved: np.ndarray, row: int, feature: int, name: str) -> str:
     """The range that an outlier leaves to the others, by three methods, and how unusual its z-score makes it."""
-    min_max_share, z_share = (share_left(moved, row, feature, method) for method in ("min-max", "z-score"))
-    before, after = (robust_left_over(table, row, feature) for table in (values, moved))
+    min_max_share, z_share = (share_of_range(moved, row, feature, method) for method in ("min-max", "z-score"))
+    before, after = (robust_range_of_others(table, row, feature) for table in (values, moved))
     if np.isfinite([before, after]).all() and before and np.isfinite(min_max_share):
         sentence = TEXTS("shares of the range", least=min_max_share, z=z_share, robust=after / before)
     else:
         sentence = TEXTS("no quartiles")
     warning = f" {TEXTS('few tokens for quartiles')}" if len(values) < MIN_QUARTILE_TOKENS else ""
-    z, gaussian, table = below(moved[:, feature], row)
+    z, gaussian, table = shares_below(moved[:, feature], row)
     return f"{sentence}{warning} {TEXTS('below', token=name, z=z, gaussian=gaussian, table=table)}"
 
 
@@ -202,6 +202,6 @@ def slope_chart(by_factor: list[list[Slopes]]) -> Figure:
 
 @st.cache_data(max_entries=32, show_spinner=False)
 def _steps(ratio: int, *, standardised: bool) -> float:
-    samples = features_apart(ratio)
-    steps = descent_steps(normalised(samples, "z-score").values if standardised else samples)
+    samples = unequal_features(ratio)
+    steps = descent_steps(normalise(samples, "z-score").values if standardised else samples)
     return np.nan if steps is None else float(steps)

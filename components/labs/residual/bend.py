@@ -11,7 +11,7 @@ from components.charts.parts import Figure
 from components.controls import form
 from components.labs.parts import draw_charts, draw_finding, draw_sentence, line_chart
 from models.content import Texts
-from models.labs.bend import POINTS, Learned, initial, learn, target
+from models.labs.bend import POINTS, TrainedNet, initial_layers, target, train
 from models.spec.knob import Knob
 from models.spec.settings import Settings
 
@@ -42,7 +42,7 @@ def draw() -> None:
     draw_sentence(TEXTS("branches learned", branches=branches))
 
 
-def bend_sentence(bend: float, nets: dict[str, Learned]) -> str:
+def bend_sentence(bend: float, nets: dict[str, TrainedNet]) -> str:
     """The sizes of bend and target, where both nets start, and which of them ends lower."""
     residual, plain = (nets[name].losses for name in ("residual", "plain"))
     whole = target(bend)
@@ -56,7 +56,7 @@ def bend_sentence(bend: float, nets: dict[str, Learned]) -> str:
     return TEXTS("bend", own=_rms(whole - POINTS), whole=_rms(whole), first=residual[0], start=start, end=end)
 
 
-def function_chart(bend: float, nets: dict[str, Learned], step: int) -> Figure:
+def function_chart(bend: float, nets: dict[str, TrainedNet], step: int) -> Figure:
     """The target, and the functions of both nets after some steps."""
     outputs = {name: net.outputs[min(step, len(net.outputs) - 1)] for name, net in nets.items()}
     lines, roles = {"target": target(bend)} | outputs, ("formula", "now", "other")
@@ -64,14 +64,14 @@ def function_chart(bend: float, nets: dict[str, Learned], step: int) -> Figure:
     return line_chart(title, sites, lines, roles, axis="linear", x="x", unit="output", hue=SIGNAL)
 
 
-def loss_chart(nets: dict[str, Learned]) -> Figure:
+def loss_chart(nets: dict[str, TrainedNet]) -> Figure:
     lines = {name: net.losses for name, net in nets.items()}
     return line_chart("Loss of both nets", range(STEPS + 1), lines, x="step", unit="half mean square", hue=LOSS)
 
 
 @st.cache_data(max_entries=64, show_spinner=False)
-def _train(bend: float, layers: int, size: float, seed: int, residual: bool) -> Learned:
-    return learn(bend, initial(layers, size, seed), residual=residual, rate=LEARNING_RATE, steps=STEPS)
+def _train(bend: float, layers: int, size: float, seed: int, residual: bool) -> TrainedNet:
+    return train(bend, initial_layers(layers, size, seed), residual=residual, rate=LEARNING_RATE, steps=STEPS)
 
 
 def _rms(values: np.ndarray) -> float:

@@ -20,7 +20,7 @@ from components.shell.text import number
 from models.content import Texts
 from models.insight.gaussian import ACTIVATIONS
 from models.labs import block as blocks
-from models.labs.block import ComputedBlock, Shares, Terms
+from models.labs.block import AddGradient, ComputedBlock, Terms
 from models.spec.knob import Knob
 from models.spec.settings import Settings
 
@@ -85,13 +85,13 @@ def _draw_block(inputs: dict[str, np.ndarray]) -> None:
     settings = form.draw(BlockSettings, KEY, legal={"changed": tokens})
     changed, by, phi = settings.changed, settings.by, ACTIVATIONS[settings.activation]
     forward = partial(blocks.forward, placement=settings.order, activation=phi, causal=settings.causal)
-    before, block = forward(inputs), forward(blocks.with_change(inputs, changed, by))
-    _draw_pictures(block, blocks.moved(before, block))
+    before, block = forward(inputs), forward(blocks.perturbed_inputs(inputs, changed, by))
+    _draw_pictures(block, blocks.row_changes(before, block))
     _draw_terms(block, tokens)
-    draw_finding(moved_sentence(blocks.moved_alone(before, changed, by), changed))
+    draw_finding(moved_sentence(blocks.operation_row_changes(before, changed, by), changed))
     st.subheader("The gradient of one output, on its way back", anchor=False)
     output = form.draw(OutputNumber, KEY, legal={"out_token": tokens, "out_feature": features})
-    shares = blocks.shares(block, output.out_token, output.out_feature)
+    shares = blocks.add_gradients(block, output.out_token, output.out_feature)
     height = 90 + ROW_PIXELS * before.values["x"].size
     draw_charts(f"{KEY}_back", *map(share_map, shares), height=height)
     for share in shares:
@@ -202,16 +202,16 @@ def moved_sentence(moved: Mapping[str, np.ndarray], token: int) -> str:
     return TEXTS("rows that move", token=token + 1, others=others)
 
 
-def share_sentence(shares: Shares) -> str:
+def share_sentence(shares: AddGradient) -> str:
     """The sizes of both shares, and the tokens that the branch's share reaches."""
-    reached = [str(i + 1) for i, row in enumerate(shares.through) if row.any()]
+    reached = [str(i + 1) for i, row in enumerate(shares.through_branch) if row.any()]
     return TEXTS(
         "two ways back",
         branch=shares.branch,
         past=float(np.linalg.norm(shares.residual)),
-        through=float(np.linalg.norm(shares.through)),
+        through=float(np.linalg.norm(shares.through_branch)),
         reached=", ".join(reached) or "none",
-        at=_page_name(shares.at),
+        at=_page_name(shares.stream),
     )
 
 
@@ -242,13 +242,13 @@ def moved_map(moved: Mapping[str, np.ndarray]) -> Figure:
     )
 
 
-def share_map(shares: Shares) -> Figure:
+def share_map(shares: AddGradient) -> Figure:
     """A gradient in front of an add, token by token: past the branch, through it, and their sum."""
     tokens, features = shares.residual.shape
-    parts = {"residual": shares.residual, "branch": shares.through, "together": shares.together}
+    parts = {"residual": shares.residual, "branch": shares.through_branch, "together": shares.total}
     cells = np.array([part.ravel() for part in parts.values()]).T
     return _map(
-        f"Gradient at {_page_name(shares.at)}, past and through {shares.branch}",
+        f"Gradient at {_page_name(shares.stream)}, past and through {shares.branch}",
         rows=[f"token {token + 1}, {feature + 1}" for token in range(tokens) for feature in range(features)],
         columns=list(parts),
         values=cells,

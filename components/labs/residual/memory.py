@@ -12,14 +12,14 @@ from components.controls import form
 from components.labs.parts import draw_charts, draw_sentence, line_chart
 from components.shell.text import number, vector
 from models.content import Texts
-from models.labs.residual import WALKS, cosine, walk
+from models.labs.residual import WORKED_EXAMPLES, cosine, run_sublayers
 from models.spec.knob import Knob
 from models.spec.plan import block_name
 from models.spec.settings import Settings
 
 TEXTS = Texts("labs/residual")
 KEY = "residual_memory"
-EXAMPLE = WALKS["No norm"]
+EXAMPLE = WORKED_EXAMPLES["No norm"]
 BLOCKS, WIDTH = 24, 48
 ARRANGEMENTS: dict[str, dict[str, Any]] = {
     "residual": {},
@@ -71,7 +71,9 @@ def stream_cosines(width: int, blocks: int, size: float, seed: int) -> dict[str,
     x = source.normal(size=width)
     x /= np.sqrt(np.mean(x**2))
     writes = size * source.normal(size=(blocks, width))
-    walks = {name: walk(x, writes, **({"placement": "none"} | fields)) for name, fields in ARRANGEMENTS.items()}
+    walks = {
+        name: run_sublayers(x, writes, **({"placement": "none"} | fields)) for name, fields in ARRANGEMENTS.items()
+    }
     return {name: np.array([1.0, *(cosine(step.after, x) for step in steps)]) for name, steps in walks.items()}
 
 

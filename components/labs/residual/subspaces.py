@@ -66,8 +66,8 @@ def access_chart(steps: list[Access]) -> Figure:
     layout["barmode"] = "group"
     places = list(range(1, len(steps) + 1))
     values_by_name = {
-        "read": [round(step.heard, 9) for step in steps],
-        "written": [round(step.wrote, 9) for step in steps],
+        "read": [round(step.read_size, 9) for step in steps],
+        "written": [round(step.written_size, 9) for step in steps],
     }
     ticks = {"tickmode": "array", "tickvals": places, "ticktext": [step.layer for step in steps], "tickangle": 0}
     layout["xaxis"] |= {"range": [0.4, len(steps) + 0.6]} | ticks
@@ -101,7 +101,7 @@ def direction_map(stream: np.ndarray, steps: list[Access]) -> Figure:
 
 
 def _read_by_b(steps: list[Access]) -> float:
-    return next(step.heard for step in steps if step.layer == "B")
+    return next(step.read_size for step in steps if step.layer == "B")
 
 
 def _map(title: str, rows: Sequence[str], values: np.ndarray, steps: list[Access]) -> Figure:

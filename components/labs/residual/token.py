@@ -15,7 +15,17 @@ from components.labs.maps import signed_map
 from components.labs.parts import draw_charts, draw_sentence
 from components.shell.text import named_table, number, vector
 from models.content import Texts
-from models.labs.residual import EPS, WALKED, WALKS, NormedToken, Step, Walk, layer_norm, left_over, walk
+from models.labs.residual import (
+    EPS,
+    WALKABLE_PLACEMENTS,
+    WORKED_EXAMPLES,
+    NormedToken,
+    Step,
+    WorkedExample,
+    contribution_factors,
+    layer_norm,
+    run_sublayers,
+)
 from models.spec.knob import Knob
 from models.spec.placement import PLACEMENTS
 from models.spec.settings import Settings
@@ -32,7 +42,9 @@ MAX_WRITTEN_TERMS = 6  # features up to which a norm's sums are written out
 class Token(Settings):
     columns = ()
 
-    placement: Annotated[str, Knob("Placement", choices=dict.fromkeys(WALKED), word="placement")] = WALKED[0]
+    placement: Annotated[str, Knob("Placement", choices=dict.fromkeys(WALKABLE_PLACEMENTS), word="placement")] = (
+        WALKABLE_PLACEMENTS[0]
+    )
     skip: Annotated[float, Knob("Skip weight", 0.0, 8.0, 0.5, width=220, word="skip weight")] = 1.0
     relu: Annotated[bool, Knob("ReLU after the add", word="ReLU after the add")] = False
 
@@ -49,7 +61,7 @@ def draw() -> np.ndarray:
     replaces_relu = PLACEMENTS[placement].norm_add
     settings = form.draw(Token, KEY, usual, only=["skip", "relu"], disabled=["relu"] if replaces_relu else ())
     skip, relu = settings.skip, settings.relu and not replaces_relu
-    steps = walk(values[0], values[1:], placement, skip=skip, relu=relu)
+    steps = run_sublayers(values[0], values[1:], placement, skip=skip, relu=relu)
     if not steps:
         picture.info(TEXTS("no branch"))
         return values
@@ -71,12 +83,12 @@ def draw() -> np.ndarray:
     return values
 
 
-def _choose_example() -> Walk:
-    def load(example: Walk) -> None:
+def _choose_example() -> WorkedExample:
+    def load(example: WorkedExample) -> None:
         table.put(f"{KEY}_token", _rows(example))
         form.put(KEY, placement=example.placement, skip=1.0)
 
-    example = WALKS[choose_example(KEY, WALKS, load, first=FIRST_EXAMPLE)]
+    example = WORKED_EXAMPLES[choose_example(KEY, WORKED_EXAMPLES, load, first=FIRST_EXAMPLE)]
     if sentence := slip_sentence(example):
         st.info(sentence)
     return example
@@ -87,14 +99,14 @@ def _draw_step(position: int, step: Step, skip: float) -> None:
     weighted = "x" if skip == 1 else f"{number(skip)} x" if skip else "0"
     lines = [
         f"**Sublayer {position}**",
-        _norm_text("reads N(x)", step.norm_in) if step.norm_in else f"reads x = {vector(step.read)}",
-        _norm_text("writes N(F)", step.norm_out) if step.norm_out else f"writes F = {vector(step.written)}",
-        f"add: {weighted} + output = {vector(skip * step.before)} + {vector(step.written)} = **{vector(step.sum)}**",
+        _norm_text("reads N(x)", step.norm_in) if step.norm_in else f"reads x = {vector(step.branch_input)}",
+        _norm_text("writes N(F)", step.norm_out) if step.norm_out else f"writes F = {vector(step.branch_output)}",
+        f"add: {weighted} + output = {vector(skip * step.before)} + {vector(step.branch_output)} = **{vector(step.sum)}**",
     ]
     if step.norm_add:
         lines.append(_norm_text("norm", step.norm_add))
-    if step.open is not None:
-        cut = " and ".join(str(i + 1) for i in np.flatnonzero(~step.open))
+    if step.relu_mask is not None:
+        cut = " and ".join(str(i + 1) for i in np.flatnonzero(~step.relu_mask))
         closed = f"cut, in residual and branch: feature {cut}" if cut else "nothing is cut"
         lines.append(f"relu: max(0, sum) = **{_rounded(step.after)}**; {closed}")
     st.markdown("  \n".join(lines))
@@ -104,14 +116,15 @@ def _draw_norm_differences(steps: list[Step], values: np.ndarray, placement: str
     """The input of the second sublayer, and that a norm on the branch differs from a norm on the sum."""
     if len(steps) > 1:
         second = steps[1]
-        stream, read, rms = vector(second.before), _rounded(second.read), np.sqrt(np.mean(second.before**2))
+        stream, read, rms = vector(second.before), _rounded(second.branch_input), np.sqrt(np.mean(second.before**2))
         if placement == "post-norm":
             st.markdown(TEXTS("second read, post-norm", read=read, rms=rms))
         if placement == "pre-norm":
             st.markdown(TEXTS("second read, pre-norm", stream=stream, read=read, rms=rms))
-    if placement in ("sandwich", "post-norm", "res-post-norm") and steps[0].open is None:
+    if placement in ("sandwich", "post-norm", "res-post-norm") and steps[0].relu_mask is None:
         on_sum, on_branch = (
-            _rounded(walk(values[0], values[1:], other, skip=skip)[-1].after) for other in ("post-norm", "sandwich")
+            _rounded(run_sublayers(values[0], values[1:], other, skip=skip)[-1].after)
+            for other in ("post-norm", "sandwich")
         )
         st.markdown(TEXTS("norm on the sum", sum=on_sum, branch=on_branch))
 
@@ -121,14 +134,14 @@ def _draw_reads_and_writes(steps: list[Step], values: np.ndarray, skip: float) -
     st.caption(TEXTS("channel"))
     rows = {
         "sublayer": [str(i + 1) for i in range(len(steps))],
-        "read": [_rounded(step.read) for step in steps],
-        "wrote": [_rounded(step.written) for step in steps],
+        "read": [_rounded(step.branch_input) for step in steps],
+        "wrote": [_rounded(step.branch_output) for step in steps],
         "sum": [_rounded(step.sum) for step in steps],
         "stream after": [_rounded(step.after) for step in steps],
     }
     named_table("Reads and writes", rows)
-    factors = left_over(steps, skip=skip)
-    parts = np.array([values[0], *(step.written for step in steps)])
+    factors = contribution_factors(steps, skip=skip)
+    parts = np.array([values[0], *(step.branch_output for step in steps)])
     left = factors * (parts - parts.mean(1, keepdims=True) if steps[-1].norm_add else parts)
     shares = {
         "part": ["x", *numbered_names("output", len(steps)), "their sum"],
@@ -143,16 +156,16 @@ def row_names(count: int) -> list[str]:
     return ["x", *(f"F{i}(x)" for i in range(1, count))]
 
 
-def slip_sentence(example: Walk) -> str:
+def slip_sentence(example: WorkedExample) -> str:
     """A widely copied slip in this example and the right values, or ""."""
     if example.printed_variance is None:
         return ""
-    norm = walk(np.array(example.token), np.array(example.branches), example.placement)[-1].norm_add
+    norm = run_sublayers(np.array(example.token), np.array(example.branches), example.placement)[-1].norm_add
     assert norm is not None
     return TEXTS(
         "slip",
         printed_variance=example.printed_variance,
-        sum=vector(norm.given),
+        sum=vector(norm.input),
         variance=norm.variance,
         result=_rounded(norm.values),
         printed_result=vector(example.printed_result),
@@ -165,12 +178,12 @@ def end_sentence(steps: list[Step], skip: float) -> str:
     last = steps[-1]
     if last.norm_add:
         why = TEXTS("end after norms")
-    elif last.open is not None:
-        uncut = np.all([step.open for step in steps if step.open is not None], axis=0)
+    elif last.relu_mask is not None:
+        uncut = np.all([step.relu_mask for step in steps if step.relu_mask is not None], axis=0)
         why = TEXTS("end after relu", through=int(uncut.sum()), features=len(uncut))
     else:
         why = TEXTS("end of a memory") if skip == 1 else TEXTS("end after weights")
-    factor = _factor_text(left_over(steps, skip=skip)[0])
+    factor = _factor_text(contribution_factors(steps, skip=skip)[0])
     centred = ", each minus its mean" if last.norm_add else ""
     return TEXTS("end", centred=centred, factor=factor, why=why)
 
@@ -180,10 +193,10 @@ def walk_map(steps: Sequence[Step], x: np.ndarray) -> Figure:
     columns = {"x": x}
     for i, step in enumerate(steps, start=1):
         if step.norm_in:
-            columns[f"N(x) {i}"] = step.read
-        columns[f"N(F) {i}" if step.norm_out else f"F {i}"] = step.written
+            columns[f"N(x) {i}"] = step.branch_input
+        columns[f"N(F) {i}" if step.norm_out else f"F {i}"] = step.branch_output
         columns[f"sum {i}"] = step.sum
-        if step.norm_add or step.open is not None:
+        if step.norm_add or step.relu_mask is not None:
             columns[f"norm {i}" if step.norm_add else f"relu {i}"] = step.after
     values = np.array(list(columns.values())).T
     digits = 3 if max(values.shape) <= MAX_WRITTEN_CELLS else None
@@ -192,7 +205,7 @@ def walk_map(steps: Sequence[Step], x: np.ndarray) -> Figure:
     return signed_map(title, rows=rows, columns=list(columns), values=values, y="feature", digits=digits)
 
 
-def _rows(example: Walk) -> np.ndarray:
+def _rows(example: WorkedExample) -> np.ndarray:
     return np.array([example.token, *example.branches], float)
 
 
@@ -202,7 +215,7 @@ def _rounded(values: np.ndarray) -> str:
 
 def _norm_text(name: str, norm: NormedToken) -> str:
     """Mean, variance and result, worked out by hand."""
-    x, count = norm.given, len(norm.given)
+    x, count = norm.input, len(norm.input)
     terms = " + ".join(number(value) if value >= 0 else f"({number(value)})" for value in x)
     squares = " + ".join(f"{number(value)}²" if value >= 0 else f"({number(value)})²" for value in x - norm.mean)
     written_out = count <= MAX_WRITTEN_TERMS

@@ -16,7 +16,7 @@ from components.shell.page_links import link_to_playground
 from components.shell.text import badge, named_table, number, vector
 from models.content import Texts
 from models.insight.words import counted
-from models.labs.residual import EPS, average_weights, combined, cosine, layer_norm, recursive_skip, scaled_skip
+from models.labs.residual import EPS, average_weights, cosine, dlcl_stream, layer_norm, recursive_skip, scaled_skip
 from models.spec import RunConfig
 from models.spec.knob import Knob
 from models.spec.scales import deepnorm_gain, scale_value
@@ -81,7 +81,7 @@ def _draw_cosines(x: np.ndarray, branches: np.ndarray, weight: float, repeats: i
 def _draw_recursive_skip(x: np.ndarray, branch: np.ndarray, repeats: int) -> None:
     """The recursion with its numbers, and the equivalent skip weight."""
     lines = [
-        f"y{i} = N({vector(step.given.round(3))}) = {vector(step.values.round(3))}"
+        f"y{i} = N({vector(step.input.round(3))}) = {vector(step.values.round(3))}"
         for i, step in enumerate(recursive_skip(x, branch, repeats), start=1)
     ]
     st.markdown("  \n".join(["**Recursive skip**", *lines]))
@@ -102,7 +102,7 @@ def _draw_dlcl(x: np.ndarray, branches: np.ndarray) -> None:
     if len(branches) > 1:
         token_weight = form.draw(Variants, KEY, only=["dlcl"]).dlcl
         weights[1] = [token_weight, 1 - token_weight]
-    reads, outputs = combined(x, branches, weights)
+    reads, outputs = dlcl_stream(x, branches, weights)
     lines = ["**DLCL**, dynamic linear combination of layers"]
     for i, (row, read) in enumerate(zip(weights, reads, strict=True)):
         terms = " + ".join(f"{number(w, 3)} N(y{k})" for k, w in enumerate(row))
@@ -117,7 +117,7 @@ def _draw_dlcl(x: np.ndarray, branches: np.ndarray) -> None:
 def variants(x: np.ndarray, branches: np.ndarray, weight: float, repeats: int) -> dict[str, tuple[str, np.ndarray]]:
     """The formula of each residual, by name, and the token after the first branch."""
     branch, deep = branches[0], scale_value("deepnorm", len(branches))
-    reads, _ = combined(x, branches[:1], average_weights(1))
+    reads, _ = dlcl_stream(x, branches[:1], average_weights(1))
     return {
         "no residual": ("N(F)", layer_norm(branch).values),
         "post-norm": ("N(x + F)", layer_norm(x + branch).values),

@@ -20,10 +20,10 @@ from models.labs.widths import (
     NOTHING,
     ON_BRANCH,
     ON_SKIP,
-    SIZES,
+    W_S_SCALES,
     Joined,
-    join,
-    past_the_branches,
+    join_and_add,
+    residual_gradient_norms,
 )
 from models.spec.knob import Knob
 from models.spec.plan import block_name
@@ -43,7 +43,9 @@ class Widths(Settings):
     stream: Annotated[int, Knob("Width of the stream", 2, MAX_WIDTH, control="slider", link="stream")] = 6
     branch: Annotated[int, Knob("Width of the branch's output", 1, MAX_WIDTH, control="slider", link="branch")] = 4
     join: Annotated[str, Knob("Joined by", choices=dict.fromkeys(JOINS), link="join")] = NOTHING
-    draws: Annotated[str, Knob("Weights of W_s", choices=dict.fromkeys(SIZES), link="draws")] = next(iter(SIZES))
+    draws: Annotated[str, Knob("Weights of W_s", choices=dict.fromkeys(W_S_SCALES), link="draws")] = next(
+        iter(W_S_SCALES)
+    )
     seed: Annotated[int, Knob("Seed of the matrices", high=999, link="matrices")] = 0
 
 
@@ -52,15 +54,15 @@ def draw() -> None:
     stream, branch, method = settings.stream, settings.branch, settings.join
     source = np.random.default_rng(settings.seed)
     x, output = source.normal(size=stream).round(2), source.normal(size=branch).round(2)
-    joined = join(x, output, method, source)
+    joined = join_and_add(x, output, method, source)
     show_svg(diagram(stream, branch, method, joined), f"{KEY}_diagram")
     draw_finding(join_sentence(stream, branch, method, joined))
     if joined.sum is not None:
         numbers = [f"residual {vector(joined.residual, 3)}", f"branch {vector(joined.branch, 3)}"]
         st.markdown("  \n".join([*numbers, f"sum **{vector(joined.sum, 3)}** {badge('formula')}"]))
     settings = form.draw(Widths, KEY, only=["draws", "seed"])
-    size, seed = SIZES[settings.draws], settings.seed
-    once, every = (past_the_branches(stream, branch, size, seed, every_block=every) for every in (False, True))
+    size, seed = W_S_SCALES[settings.draws], settings.seed
+    once, every = (residual_gradient_norms(stream, branch, size, seed, every_block=every) for every in (False, True))
     draw_charts(KEY, gradient_chart(once, every))
     ends = {"once": float(once[0]), "every": float(every[0]), "expected": size**BLOCKS}
     draw_finding(TEXTS("gradient past the branches", blocks=BLOCKS, **ends))
