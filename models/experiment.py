@@ -1,15 +1,17 @@
-"""An experiment: a question, the nets and numbers that decide it, and what is true. Lessons, claims and papers are
-experiments.
+"""Experiments: a question, the nets and numbers that decide it, and the judge that decides.
 
-Their words, nets and options are files of `content/` (see `models.content`); how numbers decide is a judge in Python.
+Lessons, claims and papers are experiments. Their words, nets and options are files of `content/` (see
+`models.content`); judges are Python functions.
 """
 
+import inspect
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Lock
-from typing import Any
+from types import ModuleType
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -19,32 +21,33 @@ from models.content import ContentError, Document, bound, fill, placeholders
 from models.lessons.glossary import ENTRIES, PAGES, key_of
 from models.spec import RunConfig
 from models.spec.bounds import MAX_SEEDS_PER_RUN
-from models.stated import check as numbers_named
+from models.stated import check_numbers_named
 
-AT_END = " at the end"  # of a measure: of the trained net, not of the net before training
+AT_END = " at the end"  # suffix of a measure: of the trained net, not of the net before training
 ROOT = Path(__file__).parents[1]
-QUESTIONS = {one.name: one for one in vars(answers).values() if isinstance(one, Question)}
+QUESTIONS = {question.name: question for question in vars(answers).values() if isinstance(question, Question)}
 LINK = re.compile(r"\]\(([\w-]+)(?:\?word=([^)\s]*))?")
 ARXIV = re.compile(r"\d{4}\.\d{5}")
 
+Numbers = Callable[[], dict[str, Any]]
 
 _computing = Lock()
 
 
 @dataclass(frozen=True)
 class Computed:
-    """Numbers computed by numpy, by a function without arguments."""
+    """Numbers computed in this process by a numpy function."""
 
-    numbers: Callable[[], dict[str, Any]]
+    numbers: Numbers
 
     def value(self) -> dict[str, Any]:
-        """The numbers. One function runs at a time: a class that presses together waits for one computation."""
+        """Computes the numbers. One function runs at a time, so a whole class waits for one computation."""
         with _computing:
             return self.numbers()
 
 
 @dataclass(frozen=True)
-class Asked:
+class Answered:
     """The trainer's answer to a question about a net, with arguments."""
 
     question: Question[Any]
@@ -54,22 +57,21 @@ class Asked:
 
 @dataclass(frozen=True)
 class Trained:
-    """The trace of a finished run; with several `seeds`, from its own up, a list of their traces."""
+    """The trace of a finished run; with `seeds` > 1 a list of traces, of the configuration's seed and the next ones."""
 
     cfg: RunConfig
     seeds: int = 1
 
 
-Source = Computed | Asked | Trained
+Source = Computed | Answered | Trained
 Values = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
 class Lines:
-    """Values over depth, (S,) by name, on a log axis unless `axis` is "linear".
+    """A line chart of values over depth, (S,) by name, on a log axis unless `axis` is "linear".
 
-    `places` and `x`: what stands along the x axis and its title, where that is not the depth of a net. `guides`: values
-    with a dotted line.
+    `places` and `x`: labels and title of an x axis other than depth. `guides`: values of dotted lines.
     """
 
     title: str
@@ -83,7 +85,7 @@ class Lines:
 
 @dataclass(frozen=True)
 class Plane:
-    """Values over two numbers, (Y, X), coloured by their logarithm from below 1 to above, and a line (X,) across."""
+    """A map of values over two numbers, (Y, X), coloured by their logarithm around 1, and a line (X,) across."""
 
     title: str
     unit: str
@@ -98,7 +100,7 @@ class Plane:
 
 @dataclass(frozen=True)
 class Judgement:
-    """The option that the numbers decide for, what fills the placeholders of the text, a table by column, charts."""
+    """A judge's decision: an option, values of the text's placeholders, a table by column, charts."""
 
     answer: str
     numbers: Mapping[str, Any]
@@ -109,7 +111,7 @@ class Judgement:
 
 @dataclass(frozen=True)
 class Finding:
-    """What the numbers say: an option, a sentence, the condition under which the option holds, a table, charts."""
+    """A judgement in words: an option, a sentence, the condition under which the option holds, a table, charts."""
 
     answer: str
     sentence: str
@@ -121,10 +123,11 @@ class Finding:
 
 @dataclass(frozen=True)
 class Experiment:
-    """A question with its options, the sources of the values that `judge` takes by name, and why it comes out so.
+    """A question with its options, the sources of the values that `judge` takes by name, and an explanation.
 
-    `says` is what the values say, `early` what they say before training where the question is about that, and
-    `condition` when the option holds that is true in part: all three with placeholders. `papers`: address by name.
+    Texts with placeholders: `result_text` states the result, `early_text` the result before training if the question is
+    about that, `condition_text` the condition of an option that holds in part. `papers`: URL by name.
+    `words`: translations of options and nets.
     """
 
     key: str
@@ -133,140 +136,156 @@ class Experiment:
     options: tuple[str, ...]
     sources: Mapping[str, Source]
     judge: Callable[[Values], Judgement]
-    says: str
+    result_text: str
     why: str
     papers: Mapping[str, str]
-    early: str = ""
-    condition: str = ""
-    words: Mapping[str, str] = field(default_factory=dict)  # what another language calls an option or a net
+    early_text: str = ""
+    condition_text: str = ""
+    words: Mapping[str, str] = field(default_factory=dict)
 
     def word(self, name: str) -> str:
-        """What an option or a net is called in the language of the text."""
+        """Name of an option or net in the language of the text."""
         return self.words.get(name, name)
 
     @property
     def nets(self) -> dict[str, RunConfig]:
-        """The nets involved, by name; none where numbers or torch's own layers decide."""
+        """The nets by name; empty if numbers or torch's own layers decide."""
         configs: dict[str, RunConfig] = {}
-        for name, one in self.sources.items():
-            of_net = isinstance(one, Trained) or (isinstance(one, Asked) and one.question not in OF_TORCH)
-            if of_net and not isinstance(one, Computed) and one.cfg not in configs.values():
-                configs[name] = one.cfg
+        for name, source in self.sources.items():
+            if isinstance(source, Computed) or (isinstance(source, Answered) and source.question in OF_TORCH):
+                continue
+            if source.cfg not in configs.values():
+                configs[name] = source.cfg
         return configs
 
     def finding(self, values: Values, *, trained: bool = True) -> Finding:
-        """What the values say; if not `trained`, of the nets before training."""
+        """Judges the values; unless `trained`, the sentence covers only the nets before training."""
         finding = self.judge(values)
-        sentence = fill(f"{self.early} {self.says}".strip() if trained else self.early, finding.numbers)
+        sentence = fill(
+            f"{self.early_text} {self.result_text}".strip() if trained else self.early_text, finding.numbers
+        )
         for name in self.words:
             sentence = sentence.replace(name, self.words[name])
-        condition = fill(self.condition, finding.numbers)
+        condition = fill(self.condition_text, finding.numbers)
         return Finding(finding.answer, sentence, condition, finding.table, finding.lines, finding.plane)
 
 
 @dataclass(frozen=True)
 class Judge:
-    """A function of values, and the names of the numbers that it gives to a text."""
+    """A function of values, and the names of the numbers that it provides to a text."""
 
     function: Callable[..., Judgement]
     numbers: tuple[str, ...]
 
 
 JUDGES: dict[str, Judge] = {}
+E = TypeVar("E", bound=Experiment)
 
 
 def judge(numbers: str) -> Callable[[Callable[..., Judgement]], Callable[..., Judgement]]:
-    """Makes a function a judge, which texts call by its name; `numbers` are the names that it gives them."""
+    """Registers a function as the judge of its name; `numbers`: names of the numbers it provides, space-separated."""
 
-    def made(function: Callable[..., Judgement]) -> Callable[..., Judgement]:
+    def register(function: Callable[..., Judgement]) -> Callable[..., Judgement]:
         JUDGES[function.__name__] = Judge(function, tuple(numbers.split()))
         return function
 
-    return made
+    return register
 
 
-def parts(
+def functions_of(module: ModuleType) -> dict[str, Numbers]:
+    """The functions without parameters that a module defines, by name."""
+    functions = {name: value for name, value in vars(module).items() if callable(value) and not name.startswith("_")}
+    return {
+        name: function
+        for name, function in functions.items()
+        if function.__module__ == module.__name__ and not inspect.signature(function).parameters
+    }
+
+
+def experiment_fields(
     text: Document,
     options: Any,
     *,
-    says: str,
-    early: str = "",
-    condition: str = "",
-    functions: Mapping[str, Callable[[], dict[str, Any]]] = {},
+    result_heading: str,
+    early_heading: str = "",
+    condition_heading: str = "",
+    functions: Mapping[str, Numbers] = {},
 ) -> dict[str, Any]:
-    """What every experiment takes from its file; a fault where something is missing, unknown or of a wrong type.
+    """Takes the fields of an Experiment, except its question, from a file.
 
-    `options` are for the judge. `says`, `early` and `condition` are the headings of these texts; `functions` are those
-    that compute numbers.
+    `options`: passed on to the judge. `functions`: those that compute numbers, by name. ContentError if something is
+    missing, unknown or of a wrong type.
     """
     settings = text.take("judge", dict)
     name = str(settings.pop("by", ""))
     if name not in JUDGES:
         raise text.fault(f"there is no judge “{name}”; there is {', '.join(sorted(JUDGES))}", name or "[judge]")
-    judged = JUDGES[name]
-    headings = {"says": says, "early": early, "condition": condition}
-    heard = {what: text.section(heading, "") for what, heading in headings.items()}
-    text.check(heard.values(), judged.numbers)
+    judge = JUDGES[name]
+    texts = {
+        "result_text": text.section(result_heading, ""),
+        "early_text": text.section(early_heading, ""),
+        "condition_text": text.section(condition_heading, ""),
+    }
+    text.check(texts.values(), judge.numbers)
     why = text.section("Why")
-    links(text, why)
+    check_links(text, why)
     return {
         "key": text.key,
         "title": text.title,
         "options": tuple(options),
-        "sources": sources(text, functions),
-        "judge": bound(text, judged.function, settings, options=options),
+        "sources": take_sources(text, functions),
+        "judge": bound(text, judge.function, settings, options=options),
         "why": why,
-        "papers": {name: address(text, name, of) for name, of in text.take("papers", dict).items()},
+        "papers": {name: paper_url(text, name, number) for name, number in text.take("papers", dict).items()},
         "words": text.take("words", dict, {}),
-        **heard,
+        **texts,
     }
 
 
-def stated(text: Document, functions: Mapping[str, Callable[[], dict[str, Any]]] = {}) -> None:
-    """A fault where a sentence states a number that is neither measured nor named; `functions` as in `parts`."""
+def check_stated_numbers(text: Document, functions: Mapping[str, Numbers] = {}) -> None:
+    """ContentError if a sentence states a number that is neither measured nor named; `functions` compute numbers."""
     settings = text.front.get("judge")
-    judged = JUDGES.get(str(settings.get("by"))) if isinstance(settings, dict) else None
-    numbers_named(text, [*functions.values(), *([judged.function] if judged else [])])
+    judge = JUDGES.get(str(settings.get("by"))) if isinstance(settings, dict) else None
+    check_numbers_named(text, [*functions.values(), *([judge.function] if judge else [])])
 
 
-def topic_of(text: Document, topics: Sequence[str]) -> str:
-    """What a file is about, or a fault."""
-    about = text.take("topic", str)
-    if about not in topics:
+def take_topic(text: Document, topics: Sequence[str]) -> str:
+    """A file's topic; ContentError if it is not one of `topics`."""
+    topic = text.take("topic", str)
+    if topic not in topics:
         raise text.fault(f"the topic is one of {', '.join(topics)}", "topic")
-    return about
+    return topic
 
 
-def sources(text: Document, functions: Mapping[str, Callable[[], dict[str, Any]]]) -> dict[str, Source]:
-    """The nets of a file, each with how it is measured, and its numbers; `every_net` holds for each of them.
-
-    `seeds`: how many seeds are trained of each net.
-    """
+def take_sources(text: Document, functions: Mapping[str, Numbers]) -> dict[str, Source]:
+    """Sources of a file by name: computed `numbers`, and `nets` with the fields of `every_net` and a measure each."""
     by_name: dict[str, Source] = {}
-    for name, what in text.take("numbers", dict, {}).items():
-        if what not in {**functions, **QUESTIONS}:
-            raise text.fault(f"nothing computes “{what}”", str(what))
-        by_name[name] = Computed(functions[what]) if what in functions else Asked(QUESTIONS[what])
+    for name, computation in text.take("numbers", dict, {}).items():
+        if computation not in {**functions, **QUESTIONS}:
+            raise text.fault(f"nothing computes “{computation}”", str(computation))
+        by_name[name] = (
+            Computed(functions[computation]) if computation in functions else Answered(QUESTIONS[computation])
+        )
     seeds, shared = text.take("seeds", int, 1), text.take("every_net", dict, {})
     if not 1 <= seeds <= MAX_SEEDS_PER_RUN:
         raise text.fault(f"seeds is 1 to {MAX_SEEDS_PER_RUN}", "seeds")
     for name, fields in text.take("nets", dict, {}).items():
-        own = {**shared, **fields}
-        how, ended, _ = own.pop("measure", "trained").partition(AT_END)
-        cfg = net(text, own, name)
-        if how == "trained":
+        settings = {**shared, **fields}
+        measure, trained, _ = settings.pop("measure", "trained").partition(AT_END)
+        cfg = net_config(text, settings, name)
+        if measure == "trained":
             by_name[name] = Trained(cfg, seeds)
-        elif how == "before training":
-            by_name[name] = Asked(SIGNAL, cfg, {"step": 0})
-        elif how in QUESTIONS:
-            by_name[name] = Asked(QUESTIONS[how], cfg, {"step": cfg.steps if ended else 0})
+        elif measure == "before training":
+            by_name[name] = Answered(SIGNAL, cfg, {"step": 0})
+        elif measure in QUESTIONS:
+            by_name[name] = Answered(QUESTIONS[measure], cfg, {"step": cfg.steps if trained else 0})
         else:
-            raise text.fault(f"a net is not measured by “{how}”", str(how))
+            raise text.fault(f"a net is not measured by “{measure}”", str(measure))
     return by_name
 
 
-def net(text: Document, fields: Mapping[str, Any], at: str) -> RunConfig:
-    """A net from its fields as in a link, with `arrangement`; a fault where a link would be corrected."""
+def net_config(text: Document, fields: Mapping[str, Any], at: str) -> RunConfig:
+    """Configuration from a net's fields, named as in a link; ContentError where a link would be corrected."""
     texts = {name: str(value).lower() if isinstance(value, bool) else str(value) for name, value in fields.items()}
     cfg, notes = RunConfig.from_query(texts)
     for note in notes:
@@ -274,26 +293,29 @@ def net(text: Document, fields: Mapping[str, Any], at: str) -> RunConfig:
     return cfg
 
 
-def address(text: Document, name: str, of: str) -> str:
-    """A paper's address from its number at arXiv, or as it stands."""
-    if not (ARXIV.fullmatch(of) or of.startswith("https://")):
-        raise text.fault(f"“{of}” is neither a number at arXiv nor an address", name)
-    return of if of.startswith("https://") else f"https://arxiv.org/abs/{of}"
+def paper_url(text: Document, name: str, number_or_url: str) -> str:
+    """URL of a paper from its arXiv number, or the URL itself."""
+    if not (ARXIV.fullmatch(number_or_url) or number_or_url.startswith("https://")):
+        raise text.fault(f"“{number_or_url}” is neither a number at arXiv nor an address", name)
+    return number_or_url if number_or_url.startswith("https://") else f"https://arxiv.org/abs/{number_or_url}"
 
 
-def links(text: Document, *texts: str) -> None:
-    """A fault where a text links to a page, or a term, that there is not."""
-    for page, word in (match.groups() for one in texts for match in LINK.finditer(one)):
+def check_links(text: Document, *parts: str) -> None:
+    """ContentError if a part of the text links to a page or term that does not exist."""
+    for page, word in (match.groups() for part in parts for match in LINK.finditer(part)):
         if page not in PAGES | {"https", "http"} or (word and key_of(word.replace("%20", " ")) not in ENTRIES):
             raise text.fault(f"this leads nowhere: {page}{f'?word={word}' if word else ''}", page)
 
 
-def all_is_said(experiments: Iterable[Experiment]) -> None:
-    """ContentError where a judge measures what no text says."""
-    mentioned: dict[str, set[str]] = {}
-    for one in experiments:
-        used = mentioned.setdefault(getattr(one.judge, "func").__name__, set())  # noqa: B009 (a partial, from `bound`)
-        used.update(name for text in (one.says, one.early, one.condition) for name in placeholders(text))
-    for name, used in mentioned.items():
-        for unsaid in set(JUDGES[name].numbers) - used:
-            raise ContentError(f"No text says what the judge “{name}” measures as “{unsaid}”.")
+def experiments_from(load: Callable[[Document], E], texts: Iterable[Document]) -> dict[str, E]:
+    """The experiments of some files by key; ContentError if no text uses a number that a judge provides."""
+    experiments = {text.key: load(text) for text in texts}
+    numbers_used: dict[str, set[str]] = {}
+    for experiment in experiments.values():
+        used = numbers_used.setdefault(getattr(experiment.judge, "func").__name__, set())  # noqa: B009 (a partial, from `bound`)
+        for text in (experiment.result_text, experiment.early_text, experiment.condition_text):
+            used.update(placeholders(text))
+    for name, used in numbers_used.items():
+        for unused in set(JUDGES[name].numbers) - used:
+            raise ContentError(f"No text says what the judge “{name}” measures as “{unused}”.")
+    return experiments

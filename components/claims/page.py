@@ -9,7 +9,7 @@ from components.claims import run
 from components.controls import form
 from components.shell import cards, session, waiting
 from components.shell.text import with_explained_words
-from models.claims.claims import CLAIMS, TOPICS, Claim, matching
+from models.claims.claims import CLAIMS, TOPICS, Claim, search_claims
 from models.spec.knob import Knob
 from models.spec.settings import Settings
 
@@ -37,7 +37,7 @@ def draw_grid() -> None:
     with row:
         shown = form.draw(ClaimsShown, KEY, only=["search"], places=[row], placeholder="warm-up, eps, batch ...")
         topic = form.draw(ClaimsShown, KEY, only=["topic"], places=[row]).topic
-        matches = matching(shown.search, "" if topic == ALL else topic)
+        matches = search_claims(shown.search, "" if topic == ALL else topic)
         st.caption(f"{len(matches)} of {len(CLAIMS)} claims")
     if not matches:
         st.info("No claim contains all these words.")

@@ -17,7 +17,7 @@ def finding(lesson: Lesson, *, trained: bool = True) -> Finding | None:
     logs = {name: trainer().log(cfg) for name, cfg in lesson.nets.items()}
     if trained and all(log.done for log in logs.values()):
         return lesson.finding({name: log.trace() for name, log in logs.items()})
-    if not lesson.early:
+    if not lesson.early_text:
         return None
     views = {name: view_at(cfg)[0] for name, cfg in lesson.nets.items()}
     traces = {name: view.trace for name, view in views.items() if view}

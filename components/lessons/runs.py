@@ -133,7 +133,7 @@ def _panels(lesson: Lesson) -> list[Panel]:
 
 def is_unmeasured(lesson: Lesson) -> bool:
     """Whether the untrained nets answer the question but are not measured yet."""
-    return bool(lesson.early) and any(view_at(cfg)[0] is None for cfg in lesson.nets.values())
+    return bool(lesson.early_text) and any(view_at(cfg)[0] is None for cfg in lesson.nets.values())
 
 
 def draw_finding(lesson: Lesson, finding: Finding | None, *, in_class: bool = False) -> None:
@@ -147,7 +147,7 @@ def draw_finding(lesson: Lesson, finding: Finding | None, *, in_class: bool = Fa
     elif finding:
         _draw_answer(lesson, TEXTS("what happened") if is_over else TEXTS("before training"), finding)
     if not (is_over or in_class or is_hidden("answers")):  # nets of a class play by themselves
-        st.caption(TEXTS("train to see") if lesson.early else TEXTS("train to check"))
+        st.caption(TEXTS("train to see") if lesson.early_text else TEXTS("train to check"))
 
 
 def visible_finding(lesson: Lesson) -> Finding | None:

@@ -9,7 +9,7 @@ from components.controls import form
 from components.papers import run
 from components.shell import cards, session, waiting
 from models.content import Texts
-from models.papers.papers import PAPERS, TOPICS, Paper, on
+from models.papers.papers import PAPERS, TOPICS, Paper, papers_on
 from models.spec.knob import Knob
 from models.spec.settings import Settings
 
@@ -37,7 +37,7 @@ def draw_grid() -> None:
     row = st.container(horizontal=True, vertical_alignment="bottom")
     with row:
         topic = form.draw(PapersShown, KEY, only=["topic"], places=[row]).topic
-        shown = on("" if topic == ALL else topic)
+        shown = papers_on("" if topic == ALL else topic)
         st.caption(TEXTS("count", shown=len(shown), all=len(PAPERS)))
     by_title = {paper.title: paper for paper in shown}
     deck = [

@@ -11,7 +11,7 @@ from components.player.view import as_sentence
 from components.shell.static_chart import static_chart
 from components.shell.text import named_table, number
 from components.shell.visitor import owner
-from models.experiment import Asked, Computed, Experiment, Finding, Lines, Source, Trained
+from models.experiment import Answered, Computed, Experiment, Finding, Lines, Source, Trained
 from models.service.client import Requester, trainer
 from models.spec.plan import block_name
 
@@ -43,7 +43,7 @@ def source_values(experiment: Experiment, name: str) -> tuple[bool, dict[str, An
 def _source_reply(source: Source, requester: Requester) -> Reply[Any]:
     if isinstance(source, Computed):
         return Reply(source.value())
-    if isinstance(source, Asked):
+    if isinstance(source, Answered):
         return answer(source.question, source.cfg, owner=requester, **source.args)
     log = trainer().request_rows(source.cfg, source.cfg.steps, seeds=source.seeds, owner=requester)
     if log.error:

@@ -3,7 +3,7 @@
 import re
 
 from models.content import Texts
-from models.papers.papers import by_number
+from models.papers.papers import paper_by_arxiv_number
 
 TEXTS = Texts("papers")
 NUMBER = re.compile(r"\b(\d{4}\.\d{4,5})\b")
@@ -15,6 +15,6 @@ def with_links(source: str) -> str:
 
 
 def _link(number: re.Match[str]) -> str:
-    card = by_number(number[1])
+    card = paper_by_arxiv_number(number[1])
     card_link = f", [{TEXTS('run here')}](papers?paper={card.key})" if card else ""
     return f"[{number[1]}](https://arxiv.org/abs/{number[1]}){card_link}"

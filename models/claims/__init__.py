@@ -1,1 +1,1 @@
-"""Common claims: what is said, the experiment that tests it, and how its numbers judge."""
+"""Common claims: each with the experiment that tests it and the judge of its numbers."""

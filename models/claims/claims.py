@@ -1,27 +1,30 @@
-"""Common claims, each with the experiment that tests it, as `content/en/claims/` has them."""
+"""Common claims, each with the experiment that tests it, loaded from `content/en/claims/`."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
 
-from models.claims import depth, layers, numbers, runs  # noqa: F401 (they hold the judges)
+from models.claims import depth, layers, numbers, runs  # noqa: F401 (registers the judges)
 from models.claims.judging import FAILS, HOLDS, PARTLY
 from models.content import Content, Document
-from models.experiment import Experiment, all_is_said, links, parts, stated, topic_of
+from models.experiment import (
+    Experiment,
+    check_links,
+    check_stated_numbers,
+    experiment_fields,
+    experiments_from,
+    functions_of,
+    take_topic,
+)
 
 TOPICS = ("norms", "batch norm", "placement", "residual", "initialisation", "attention", "training", "reading charts")
-FUNCTIONS: dict[str, Callable[[], dict[str, Any]]] = {
-    name: one
-    for name, one in vars(numbers).items()
-    if callable(one) and getattr(one, "__module__", "") == numbers.__name__
-}
+FUNCTIONS = functions_of(numbers)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Claim(Experiment):
     """A claim (its title) and the experiment that tests it (its question).
 
-    `badge`: measured, or formula where neither a net nor random numbers are involved.
+    `badge`: "measured", or "formula" if neither a net nor random numbers are involved.
     """
 
     topic: str
@@ -29,34 +32,34 @@ class Claim(Experiment):
 
 
 def claim(text: Document) -> Claim:
-    """A claim from its file, or a fault."""
-    stated(text, FUNCTIONS)
-    made = Claim(
+    """Loads a claim from its file; raises ContentError."""
+    check_stated_numbers(text, FUNCTIONS)
+    loaded = Claim(
         question=text.section("Experiment"),
-        topic=topic_of(text, TOPICS),
+        topic=take_topic(text, TOPICS),
         badge=text.take("badge", str, "measured"),
-        **parts(text, (HOLDS, FAILS, PARTLY), says="What is measured", condition="True only", functions=FUNCTIONS),
+        **experiment_fields(
+            text,
+            (HOLDS, FAILS, PARTLY),
+            result_heading="What is measured",
+            condition_heading="True only",
+            functions=FUNCTIONS,
+        ),
     )
     text.end()
-    links(text, made.question)
-    return made
+    check_links(text, loaded.question)
+    return loaded
 
 
-def _claims(texts: list[Document]) -> dict[str, Claim]:
-    claims = {text.key: claim(text) for text in texts}
-    all_is_said(claims.values())
-    return claims
+CLAIMS: Content[Claim] = Content("claims/*.md", partial(experiments_from, claim))
 
 
-CLAIMS: Content[Claim] = Content("claims/*.md", _claims)
-
-
-def matching(text: str = "", topic: str = "") -> list[Claim]:
-    """The claims that contain all words of a text, case ignored; of one topic if one is given."""
+def search_claims(text: str = "", topic: str = "") -> list[Claim]:
+    """Claims that contain all words of a text, case-insensitively; all topics if `topic` is empty."""
     words = text.casefold().split()
     return [
-        claim_
-        for claim_ in CLAIMS.values()
-        if topic in ("", claim_.topic)
-        and all(word in f"{claim_.title} {claim_.why} {claim_.topic}".casefold() for word in words)
+        candidate
+        for candidate in CLAIMS.values()
+        if topic in ("", candidate.topic)
+        and all(word in f"{candidate.title} {candidate.why} {candidate.topic}".casefold() for word in words)
     ]

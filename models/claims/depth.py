@@ -9,7 +9,7 @@ from models.claims.judging import (
     gradient,
     gradient_lines,
     growth,
-    lengths,
+    relative_gradient,
     size_lines,
     verdict,
 )
@@ -52,14 +52,19 @@ def gradient_ratio(
 def never_explodes(values: Values) -> Judgement:
     """How a stream grows before training, and whether a run diverges."""
     signal, trace = values["before training"], values["learning rate 3"]
-    size, ended = growth(signal), trace.divergence
-    end = f"d{ended.sentence()[1:]}" if ended else f"ends at loss {number(float(trace.loss[-1]))}."
+    mean_square_ratio, divergence = growth(signal), trace.divergence
+    end = f"d{divergence.sentence()[1:]}" if divergence else f"ends at loss {number(float(trace.loss[-1]))}."
     table = {
         "what": ["stream's mean square, end over start", "first step that is not finite"],
-        "found": [size, float(ended.step) if ended else np.nan],
+        "found": [mean_square_ratio, float(divergence.step) if divergence else np.nan],
     }
     lines = size_lines({"geometric mean of six seeds": signal})
-    return Judgement(verdict([size < SAME_FACTOR, ended is None]), {"growth": size, "end": end}, table, lines)
+    return Judgement(
+        verdict([mean_square_ratio < SAME_FACTOR, divergence is None]),
+        {"growth": mean_square_ratio, "end": end},
+        table,
+        lines,
+    )
 
 
 @judge("final depth bare normed moved")
@@ -97,19 +102,25 @@ def power_of_depth(values: Values) -> Judgement:
     """By which power of depth the stream's mean square grows, from its second half."""
     square = geometric_mean(values["pre-norm"].mean_square)
     blocks = [0, len(square) // 2, len(square) - 1]
-    start, half, end = at = [float(square[block]) for block in blocks]
+    start, half, end = mean_squares = [float(square[block]) for block in blocks]
     power = float(np.log((end - start) / (half - start)) / np.log(blocks[2] / blocks[1]))
-    numbers = {"square": at, "blocks": blocks, "power": power, "times": half / start, "exponential": half**2 / start}
+    numbers = {
+        "square": mean_squares,
+        "blocks": blocks,
+        "power": power,
+        "times": half / start,
+        "exponential": half**2 / start,
+    }
     lines = size_lines({"geometric mean of six seeds": values["pre-norm"]})
     answer = HOLDS if power > 2 * LINEAR else PARTLY if power > LINEAR else FAILS
-    return Judgement(answer, numbers, {"blocks": blocks, "mean square": at}, lines)
+    return Judgement(answer, numbers, {"blocks": blocks, "mean square": mean_squares}, lines)
 
 
 @judge("least most")
 def reads_raw(values: Values) -> Judgement:
     """The mean square of what the second and later sublayers find in the stream."""
     read = {name: geometric_mean(value.mean_square)[1:-1] for name, value in values.items()}
-    least, most = ({name: of(value) for name, value in read.items()} for of in (np.min, np.max))
+    least, most = ({name: reduce(value) for name, value in read.items()} for reduce in (np.min, np.max))
     table = {"net": list(read), "least": list(least.values()), "most": list(most.values())}
     raw = float(np.abs(read["post-norm"] - 1).max()) > NORMALISED
     return Judgement(verdict([raw]), {"least": least, "most": most}, table, size_lines(values))
@@ -149,13 +160,13 @@ def closed_gates(values: Values) -> Judgement:
     measured = values["parts"].rms
     names = [name for name in values if name != "parts"]
     still = {name: [part for part, size in measured[name].items() if size == 0] for name in names}
-    later = {name: float(np.min(values[name].weight_grad_rms[1])) for name in names}
+    smallest_later = {name: float(np.min(values[name].weight_grad_rms[1])) for name in names}
     all_parts = list(dict.fromkeys(part for name in names for part in measured[name]))
     table = {"RMS of the first gradient of": all_parts} | {
         name: [measured[name].get(part, "-") for part in all_parts] for name in names
     }
-    numbers = {"still": {name: ", ".join(some) or "no part" for name, some in still.items()}, "later": later}
-    return Judgement(verdict([not some for some in still.values()]), numbers, table)
+    numbers = {"still": {name: ", ".join(parts) or "no part" for name, parts in still.items()}, "later": smallest_later}
+    return Judgement(verdict([not parts for parts in still.values()]), numbers, table)
 
 
 @judge("change spread alike learns")
@@ -184,7 +195,7 @@ def one_chart(values: Values) -> Judgement:
 @judge("factors condition")
 def factor_per_layer(values: Values, *, claimed: dict[str, float]) -> Judgement:
     """The gradient's factor a layer, beside the factor that the claim has for the activation."""
-    measured = {name: 1 / factor_per_sublayer(lengths(value)) for name, value in values.items()}
+    measured = {name: 1 / factor_per_sublayer(relative_gradient(value)) for name, value in values.items()}
     near = {name: abs(value / claimed[name.split(",")[0]] - 1) < CLOSE_FACTORS for name, value in measured.items()}
     named = [name for name in measured if near[name] and name.endswith(", he")]
     condition = "if the net has ReLU and He's initialisation" if named else "if the weights are chosen for it"
@@ -196,12 +207,14 @@ def factor_per_layer(values: Values, *, claimed: dict[str, float]) -> Judgement:
 @judge("least geometric most")
 def size_kept(values: Values) -> Judgement:
     """The mean square at the end over that at the start, by seed."""
-    each = {name: np.asarray(value.mean_square) for name, value in values.items()}
-    each = {name: square[:, -1] / square[:, 0] for name, square in each.items()}
-    least, mean, most = ({name: float(of(value)) for name, value in each.items()} for of in (np.min, np.mean, np.max))
-    geometric = {name: float(np.exp(np.log(value).mean())) for name, value in each.items()}
+    ratios = {name: np.asarray(value.mean_square) for name, value in values.items()}
+    ratios = {name: square[:, -1] / square[:, 0] for name, square in ratios.items()}
+    least, mean, most = (
+        {name: float(reduce(value)) for name, value in ratios.items()} for reduce in (np.min, np.mean, np.max)
+    )
+    geometric = {name: float(np.exp(np.log(value).mean())) for name, value in ratios.items()}
     columns = {"least": least, "mean": mean, "most": most}
-    table = {"net": list(each)} | {what: list(value.values()) for what, value in columns.items()}
+    table = {"net": list(ratios)} | {heading: list(value.values()) for heading, value in columns.items()}
     numbers = {"least": least, "geometric": geometric, "most": most}
     holds = [1 / PRESERVED_FACTOR < value < PRESERVED_FACTOR for value in geometric.values()]
     return Judgement(verdict(holds), numbers, table, size_lines(values))
@@ -221,7 +234,7 @@ def dead_units(values: Values, *, plain: str, trained: str) -> Judgement:
     dead = {
         name: np.asarray(value.frames[-1 if name == trained else 0].dead_units, float) for name, value in values.items()
     }
-    mean, worst = ({name: float(of(value)) for name, value in dead.items()} for of in (np.mean, np.max))
+    mean, worst = ({name: float(reduce(value)) for name, value in dead.items()} for reduce in (np.mean, np.max))
     table = {"net": list(dead), "dead, mean over blocks": list(mean.values()), "most": list(worst.values())}
     return Judgement(verdict([mean[plain] < DEAD, mean[trained] > DEAD]), {"mean": mean, "worst": worst}, table)
 

@@ -1,4 +1,4 @@
-"""What the judges of claims share: verdicts, and what is read off a signal before training."""
+"""Shared by the judges of claims: verdicts, and figures of a signal before training."""
 
 from collections.abc import Mapping, Sequence
 
@@ -17,29 +17,31 @@ def verdict(holds: Sequence[bool]) -> str:
 
 
 def growth(signal: SignalAtInit) -> float:
-    """The stream's mean square at its end over that at its start, mean over seeds."""
+    """Mean square of the stream, end over start, geometric mean over seeds."""
     square = geometric_mean(signal.mean_square)
     return float(square[-1] / square[0])
 
 
 def gradient(signal: SignalAtInit) -> float:
-    """The gradient at the stream's start over that at its end, mean over seeds."""
+    """Gradient norm, start of the stream over end, geometric mean over seeds."""
     norm = geometric_mean(signal.grad_norm)
     return float(norm[0] / norm[-1])
 
 
 def size_lines(signals: Mapping[str, SignalAtInit]) -> Lines:
-    """The mean square of the stream over depth, by net."""
+    """Chart of the stream's mean square over depth, by net."""
     squares = {name: geometric_mean(signal.mean_square) for name, signal in signals.items()}
     return Lines("Mean square of the stream", "mean square", squares)
 
 
 def gradient_lines(signals: Mapping[str, SignalAtInit]) -> Lines:
-    """The gradient over that at the stream's end, by net."""
-    return Lines("Gradient over its end", "ratio", {name: lengths(signal) for name, signal in signals.items()})
+    """Chart of the gradient relative to the stream's end, by net."""
+    return Lines(
+        "Gradient over its end", "ratio", {name: relative_gradient(signal) for name, signal in signals.items()}
+    )
 
 
-def lengths(signal: SignalAtInit) -> np.ndarray:
-    """The gradient over that at the stream's end (S,), mean over seeds."""
+def relative_gradient(signal: SignalAtInit) -> np.ndarray:
+    """Gradient norm at each site relative to the last, (S,), geometric mean over seeds."""
     norm = geometric_mean(signal.grad_norm)
     return np.asarray(norm / norm[-1])

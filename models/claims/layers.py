@@ -1,4 +1,4 @@
-"""How numbers judge claims about norms, batch norm and attention. Words: `content/en/claims/`."""
+"""Judges of claims about norms, batch norm and attention. Texts: `content/en/claims/`."""
 
 import numpy as np
 
@@ -7,19 +7,19 @@ from models.experiment import Judgement, Values, judge
 from models.insight.words import number
 
 SAME_RELATIVE = 1e-3  # relative difference up to which two results count as the same
-EXACT = 1e-4  # the same for two formulas claimed to be equal
-LEAK = 1e-6  # a result that moves by less does not depend on what was changed
-DOMINATES = 0.9  # share of the sum of squares from which one feature holds nearly all of it
+EXACT = 1e-4  # relative difference up to which two formulas count as equal
+LEAK = 1e-6  # a smaller change of a result shows no dependence
+DOMINATES = 0.9  # share of the sum of squares above which one feature dominates
 CLAIM_TOLERANCE = 0.01  # tolerance around a claimed number
-REMOVED = 0.1  # of a shift of 3, or share of a shift: what is left below it counts as removed
-LAST = 20  # steps whose mean is a final loss
+REMOVED = 0.1  # a smaller remaining shift (of 3), or share of a shift, counts as removed
+LAST = 20  # steps that a final loss averages
 ONE = (0.5, 2.0)  # a variance between these is about 1
 ROUNDING = 1e-9
 
 
 @judge("short features law")
 def by_hand(values: Values) -> Judgement:
-    """By how much the norm by hand is too short, beside the formula."""
+    """Shortfall of the hand-written norm, against the formula."""
     measured = values["torch"]
     sizes, short = measured.features, np.asarray(measured.short)
     law = [1 - float(np.sqrt((size - 1) / size)) for size in sizes]
@@ -29,7 +29,7 @@ def by_hand(values: Values) -> Judgement:
 
 @judge("given biased gain unbiased")
 def spread_of_one(values: Values) -> Judgement:
-    """The deviation after layer norm, of tokens of several spreads."""
+    """Standard deviation after layer norm, for tokens of several spreads."""
     measured = values["numbers"]
     everything = [*measured["biased"], measured["gain"], measured["unbiased"]]
     cases = [
@@ -43,18 +43,18 @@ def spread_of_one(values: Values) -> Judgement:
 
 @judge("own joint")
 def over_the_batch(values: Values) -> Judgement:
-    """What a change elsewhere moves, for both forms of the claim: the batch, and a whole sequence without harm."""
+    """Changes caused by another sample and by a later token, for norms over D and over (T, D)."""
     measured = values["torch"]
-    seen = dict(zip(measured.norm, zip(measured.future, measured.neighbour, strict=True), strict=True))
-    own, joint = seen["LayerNorm(D)"], seen["LayerNorm([T, D])"]
-    table = {"norm": list(seen), "last token changed": measured.future, "other sample changed": measured.neighbour}
+    changes = dict(zip(measured.norm, zip(measured.future, measured.neighbour, strict=True), strict=True))
+    own, joint = changes["LayerNorm(D)"], changes["LayerNorm([T, D])"]
+    table = {"norm": list(changes), "last token changed": measured.future, "other sample changed": measured.neighbour}
     holds = [own[1] > LEAK, joint[1] > LEAK, joint[0] <= LEAK]
     return Judgement(verdict(holds), {"own": own, "joint": joint}, table)
 
 
 @judge("apart lost given rms rms_eps layer layer_eps")
 def rms_norm(values: Values) -> Judgement:
-    """How far RMS norm is from layer norm."""
+    """Difference between RMS norm and layer norm."""
     numbers, small = values["numbers"], values["torch"]
     apart = numbers["apart"]
     holds = [
@@ -72,7 +72,7 @@ def rms_norm(values: Values) -> Judgement:
 
 @judge("times after below share sum")
 def one_feature(values: Values) -> Judgement:
-    """How much of a token one large feature holds after layer norm."""
+    """Share of one large feature in a token after layer norm."""
     measured = values["numbers"]
     after, share = measured["after"], measured["share"]
     table = {
@@ -86,7 +86,7 @@ def one_feature(values: Values) -> Judgement:
 
 @judge("momentum kept stored refused pair eval")
 def batch_norm_momentum(values: Values) -> Judgement:
-    """What torch's batch norm remembers, and what it does with small batches."""
+    """Running statistics of torch's batch norm, and its treatment of small batches."""
     measured = values["torch"]
     holds = [
         abs(measured.kept - measured.momentum) < CLAIM_TOLERANCE,
@@ -117,19 +117,19 @@ def batch_norm_momentum(values: Values) -> Judgement:
 
 @judge("batch layer")
 def per_token(values: Values) -> Judgement:
-    """How far a token moves after each norm when another one, or another sequence, changes."""
+    """Change of a token after each norm when another token or sequence changes."""
     measured = values["torch"]
     batch, layer = (
-        (measured.future[at], measured.neighbour[at])
-        for at in map(measured.norm.index, ("BatchNorm1d on (B, D, T)", "LayerNorm(D)"))
+        (measured.future[index], measured.neighbour[index])
+        for index in map(measured.norm.index, ("BatchNorm1d on (B, D, T)", "LayerNorm(D)"))
     )
     table = {"norm": measured.norm, "last token changed": measured.future, "other sequence changed": measured.neighbour}
-    return Judgement(verdict([one <= LEAK for one in batch]), {"batch": batch, "layer": layer}, table)
+    return Judgement(verdict([change <= LEAK for change in batch]), {"batch": batch, "layer": layer}, table)
 
 
 @judge("left moves ends")
 def covariate_shift(values: Values, *, net: str) -> Judgement:
-    """What each norm leaves of a shift between training and inference, and of that between layers while nets learn."""
+    """Shift that each norm leaves: between training and inference, and between layers during training."""
     measured = values["numbers"]
     left = {
         "batch": abs(measured["batch norm"][1] - measured["batch norm"][0]),
@@ -141,21 +141,21 @@ def covariate_shift(values: Values, *, net: str) -> Judgement:
         "layer norm, one feature shifted",
         "layer norm, all features shifted equally",
     ]
-    inside = values[net]
-    moves = dict(zip(inside.nets, np.median(inside.moves, axis=1).tolist(), strict=True))
-    ends = dict(zip(inside.nets, inside.loss[:, -LAST:].mean(1).tolist(), strict=True))
+    shift_within = values[net]
+    moves = dict(zip(shift_within.nets, np.median(shift_within.moves, axis=1).tolist(), strict=True))
+    ends = dict(zip(shift_within.nets, shift_within.loss[:, -LAST:].mean(1).tolist(), strict=True))
     shares = {norm: moves[norm] / moves["none"] for norm in ("layer norm", "batch norm")}
     table = {
         "case": [*cases, *(f"between layers, {norm}, share" for norm in shares)],
         "shift left": [*left.values(), *shares.values()],
     }
-    holds = [one < REMOVED for one in (*left.values(), *shares.values())]
+    holds = [remaining < REMOVED for remaining in (*left.values(), *shares.values())]
     return Judgement(verdict(holds), {"left": left, "moves": moves, "ends": ends}, table)
 
 
 @judge("variance embedding position scaled")
 def root_of_d(values: Values) -> Judgement:
-    """The variance of scores behind each divisor, and the size of the embedding beside the positions."""
+    """Variance of scores by divisor, and RMS of embedding and positions."""
     measured = values["numbers"]
     variance = measured["variance"]
     table = {
@@ -172,7 +172,7 @@ def root_of_d(values: Values) -> Judgement:
 
 @judge("held own size")
 def linear_attention(values: Values) -> Judgement:
-    """How far A(x + y) is from A(x) + A(y)."""
+    """Difference between A(x + y) and A(x) + A(y)."""
     measured = values["numbers"]
     weights = ["held fixed", "following the input"]
     table = {"attention weights": weights, "largest difference": [measured["held"], measured["own"]]}
@@ -183,7 +183,7 @@ def linear_attention(values: Values) -> Judgement:
 
 @judge("shape tokens batched samples")
 def rows_of_x(values: Values) -> Judgement:
-    """How far output 1 moves with entry 2 of the first axis."""
+    """Change of output 1 when entry 2 of the first axis changes."""
     measured = values["numbers"]
     axes = ["first axis of X", "first axis of a batch"]
     table = {"axis": axes, "output 1 moves by": [measured["tokens"], measured["samples"]]}

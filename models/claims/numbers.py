@@ -1,6 +1,6 @@
-"""The arithmetic of the claims that need no net, in numpy with float64. Judging is done elsewhere.
+"""Numbers of the claims that need no net. numpy, float64.
 
-Each function takes no arguments and returns numbers and arrays; random draws are seeded.
+Each function takes no arguments and returns numbers and arrays by name; random draws are seeded.
 """
 
 from typing import Any
@@ -12,30 +12,33 @@ from models.labs.normalization import initial_running, normalise, updated_runnin
 from models.labs.normalization_laws import TINY_EPS, jacobian, with_spread
 from models.labs.positions import sinusoids
 
-SPREADS = (1.0, 0.03, 3e-3)
-D_K, HEADS, D_MODEL = 16, 4, 64
-OUTLIERS = (1.0, 10.0, 1000.0)
+INPUT_SPREADS = (1.0, 0.03, 3e-3)
+D_K = 16
+D_MODEL = 64
+OUTLIER_FACTORS = (1.0, 10.0, 1000.0)
 FEATURES = 64
-DRAWS, THIN, DEEP = 400, 16, 32
-RANK_TOL = 1e-9  # of the largest singular value: below it a direction is lost
+DRAWS = 400  # random nets
+NARROW_WIDTH = 16
+DEEP_LAYERS = 32
+RANK_TOL = 1e-9  # a direction is lost below this share of the largest singular value
 
 
 def spreads() -> dict[str, Any]:
-    """The spread of a token after layer norm, by its spread before; also with a gain, and unbiased."""
+    """Std of a token after layer norm, by its std before; also with a gain, and unbiased."""
     token = np.random.default_rng(2).standard_normal(FEATURES)
-    out = [normalise(with_spread(token, spread)[None], "layer norm").values[0] for spread in SPREADS]
+    outputs = [normalise(with_spread(token, spread)[None], "layer norm").values[0] for spread in INPUT_SPREADS]
     gained = normalise(token[None], "layer norm", gain=2.0, bias=1.0).values[0]
     small = normalise(token[None, :4], "layer norm").values[0]
     return {
-        "given": np.array(SPREADS),
-        "biased": np.array([one.std() for one in out]),
+        "given": np.array(INPUT_SPREADS),
+        "biased": np.array([output.std() for output in outputs]),
         "gain": float(gained.std()),
         "unbiased": float(small.std(ddof=1)),
     }
 
 
 def rms_and_layer() -> dict[str, Any]:
-    """Layer norm and RMS norm on a token with and without its mean, and how many directions each discards."""
+    """Difference of layer norm and RMS norm on a token with and without mean, and directions that each discards."""
     token = np.random.default_rng(14).standard_normal(8) + 2.0
     cases = {"with its mean": token, "centred": token - token.mean()}
     apart, lost = {}, {}
@@ -54,13 +57,13 @@ def scores() -> dict[str, Any]:
     Embeddings have variance 1/d, as in a matrix shared with the output head.
     """
     values = {
-        name: score_statistics(D_K, divisor=by)
-        for name, by in (("nothing", 1.0), ("√d_model", D_MODEL**0.5), ("√d_k", D_K**0.5))
+        name: score_statistics(D_K, divisor=divisor)
+        for name, divisor in (("nothing", 1.0), ("√d_model", D_MODEL**0.5), ("√d_k", D_K**0.5))
     }
     embedding = np.random.default_rng(22).standard_normal((512, D_MODEL)) / D_MODEL**0.5
     position = sinusoids(np.arange(32), D_MODEL)
     return {
-        "variance": {name: one.variance for name, one in values.items()},
+        "variance": {name: statistics.variance for name, statistics in values.items()},
         "embedding": float(np.sqrt((embedding**2).mean())),
         "scaled": float(np.sqrt(D_MODEL * (embedding**2).mean())),
         "position": float(np.sqrt((position**2).mean())),
@@ -68,34 +71,34 @@ def scores() -> dict[str, Any]:
 
 
 def products() -> dict[str, Any]:
-    """The mean square after 32 random ReLU layers of width 16 with He's initialisation, by seed (400,)."""
-    source = np.random.default_rng(24)
-    x_KD = source.standard_normal((DRAWS, THIN))
+    """Gains of the mean square over 32 random ReLU layers of width 16 with He initialisation, (400,)."""
+    rng = np.random.default_rng(24)
+    x_KD = rng.standard_normal((DRAWS, NARROW_WIDTH))
     start = (x_KD**2).mean(1)
-    for _ in range(DEEP):
-        weights = source.standard_normal((DRAWS, THIN, THIN)) * np.sqrt(2 / THIN)
+    for _ in range(DEEP_LAYERS):
+        weights = rng.standard_normal((DRAWS, NARROW_WIDTH, NARROW_WIDTH)) * np.sqrt(2 / NARROW_WIDTH)
         x_KD = np.maximum(np.einsum("kij,kj->ki", weights, x_KD), 0.0)
     return {"gains": (x_KD**2).mean(1) / start}
 
 
 def small_weights() -> dict[str, Any]:
-    """Median and largest size of as many weights as 32 layers of width 256 have, drawn from N(0, 2/64)."""
-    source = np.random.default_rng(34)
-    sizes = np.abs(source.standard_normal(DEEP * 256**2)) * np.sqrt(2 / FEATURES)
+    """Median and largest absolute value of the weights of 32 layers of width 256, drawn from N(0, 2/64)."""
+    rng = np.random.default_rng(34)
+    sizes = np.abs(rng.standard_normal(DEEP_LAYERS * 256**2)) * np.sqrt(2 / FEATURES)
     return {"median": float(np.median(sizes)), "largest": float(sizes.max()), "count": len(sizes)}
 
 
 def shortcuts() -> dict[str, Any]:
-    """The share of a gradient's length that 32 layers of each design return.
+    """Share of a gradient's length that backpropagation through 32 layers of each design preserves.
 
-    All have the same layer tanh(W x) of 64 features with spectral radius about 1/2. Highway 1505.00387: gates t with
-    bias -3, t tanh(W x) + (1 - t) x. LSTM of 1997, without a forget gate: c + i tanh(W h), h = o tanh(c).
+    All use the same layer tanh(W x) of 64 features with spectral radius about 1/2. Highway layer (1505.00387):
+    t tanh(W x) + (1 - t) x with a gate t of bias -3. LSTM of 1997, no forget gate: c + i tanh(W h), h = o tanh(c).
     """
-    source = np.random.default_rng(35)
+    rng = np.random.default_rng(35)
     size = FEATURES
-    w, w_t, w_i, w_o = (0.5 * source.standard_normal((size, size)) / np.sqrt(size) for _ in range(4))
-    x = source.standard_normal(size)
-    gradient = source.standard_normal(size)
+    w, w_t, w_i, w_o = (0.5 * rng.standard_normal((size, size)) / np.sqrt(size) for _ in range(4))
+    x = rng.standard_normal(size)
+    gradient = rng.standard_normal(size)
     eye = np.eye(size)
 
     def layer(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -126,48 +129,50 @@ def shortcuts() -> dict[str, Any]:
     shares = {}
     designs = {"LSTM cell": lstm, "Highway layer": highway, "Residual layer": residual, "Plain layer": layer}
     for name, step in designs.items():
-        at, jacobians = np.concatenate([x, np.zeros(size)]) if step is lstm else x, []
-        for _ in range(DEEP):
-            at, step_jacobian = step(at)
+        state = np.concatenate([x, np.zeros(size)]) if step is lstm else x
+        jacobians = []
+        for _ in range(DEEP_LAYERS):
+            state, step_jacobian = step(state)
             jacobians.append(step_jacobian)
-        back = np.concatenate([gradient, np.zeros(len(at) - size)])
+        upstream = np.concatenate([gradient, np.zeros(len(state) - size)])
         for step_jacobian in reversed(jacobians):
-            back = back @ step_jacobian
-        shares[name] = float(np.linalg.norm(back[:size]) / np.linalg.norm(gradient))
+            upstream = upstream @ step_jacobian
+        shares[name] = float(np.linalg.norm(upstream[:size]) / np.linalg.norm(gradient))
     return {"shares": shares}
 
 
 def one_matrix() -> dict[str, Any]:
-    """The product of 32 random blocks x + W2 W1 x of two features, and by how much it differs from them."""
-    source = np.random.default_rng(36)
-    x_ND = source.standard_normal((100, 2))
+    """Matrix product of 32 random linear blocks x + W2 W1 x of two features, and its error against the blocks."""
+    rng = np.random.default_rng(36)
+    x_ND = rng.standard_normal((100, 2))
     out_ND, product = x_ND, np.eye(2)
-    for _ in range(DEEP):
-        w1, w2 = source.standard_normal((2, 2, 2)) / 2
-        out_ND = out_ND + (out_ND @ w1) @ w2 / np.sqrt(DEEP)
-        product = product @ (np.eye(2) + w1 @ w2 / np.sqrt(DEEP))
-    return {"product": product, "apart": float(np.abs(out_ND - x_ND @ product).max()), "blocks": DEEP}
+    for _ in range(DEEP_LAYERS):
+        w1, w2 = rng.standard_normal((2, 2, 2)) / 2
+        out_ND = out_ND + (out_ND @ w1) @ w2 / np.sqrt(DEEP_LAYERS)
+        product = product @ (np.eye(2) + w1 @ w2 / np.sqrt(DEEP_LAYERS))
+    return {"product": product, "apart": float(np.abs(out_ND - x_ND @ product).max()), "blocks": DEEP_LAYERS}
 
 
 def linear() -> dict[str, Any]:
-    """How far attention is from A(x + y) = A(x) + A(y), with fixed and with its own weights; the size of A(x)."""
-    source = np.random.default_rng(29)
-    x, y = source.standard_normal((2, 5, 8))
-    w_q, w_k, w_v = (source.standard_normal((8, 4)) / np.sqrt(8) for _ in range(3))
-    with_relation, without_relation = linearity_errors(x, y, (w_q, w_k, w_v), 2.0)
+    """Errors of A(x + y) = A(x) + A(y) with fixed and with own attention weights, and the size of A(x)."""
+    rng = np.random.default_rng(29)
+    x, y = rng.standard_normal((2, 5, 8))
+    w_q, w_k, w_v = (rng.standard_normal((8, 4)) / np.sqrt(8) for _ in range(3))
+    fixed_error, input_error = linearity_errors(x, y, (w_q, w_k, w_v), 2.0)
     output = attend(x @ w_q, x @ w_k, x @ w_v, divisor=2.0).output
-    return {"held": with_relation, "own": without_relation, "size": float(np.abs(output).max())}
+    return {"held": fixed_error, "own": input_error, "size": float(np.abs(output).max())}
 
 
 def outlier() -> dict[str, Any]:
-    """Layer norm of a token of 64 features with one outlier: that feature afterwards and its share of the squares."""
+    """Layer norm of a token of 64 features with one outlier: its value and its share of the sum of squares."""
     token = np.random.default_rng(30).standard_normal(FEATURES)
     token[0] = 1.0
     rows = [
-        normalise((token * np.append(times, np.ones(FEATURES - 1)))[None], "layer norm").values[0] for times in OUTLIERS
+        normalise((token * np.append(times, np.ones(FEATURES - 1)))[None], "layer norm").values[0]
+        for times in OUTLIER_FACTORS
     ]
     return {
-        "times": np.array(OUTLIERS),
+        "times": np.array(OUTLIER_FACTORS),
         "after": np.array([row[0] for row in rows]),
         "share": np.array([row[0] ** 2 / (row**2).sum() for row in rows]),
         "sum": np.array([(row**2).sum() for row in rows]),
@@ -176,33 +181,34 @@ def outlier() -> dict[str, Any]:
 
 
 def shifted() -> dict[str, Any]:
-    """Data shifted by 3 between training and inference: the mean after each norm in both."""
-    source = np.random.default_rng(31)
-    seen = source.standard_normal((256, 8))
-    used = seen + 3.0 * (np.arange(8) == 0)
-    memory = updated_running(initial_running(8), seen, batches=100)
+    """Means after each norm in training and in inference, whose data are shifted by 3."""
+    rng = np.random.default_rng(31)
+    training = rng.standard_normal((256, 8))
+    inference = training + 3.0 * (np.arange(8) == 0)
+    memory = updated_running(initial_running(8), training, batches=100)
     outputs = {}
     for name, settings in (("batch norm", {"running": memory}), ("layer norm", {})):
-        train, use = (normalise(x, name, **settings).values[:, 0].mean() for x in (seen, used))  # type: ignore[arg-type]
+        train, use = (normalise(x, name, **settings).values[:, 0].mean() for x in (training, inference))  # type: ignore[arg-type]
         outputs[name] = (float(train), float(use))
-    everywhere = normalise(seen + 3.0, "layer norm").values - normalise(seen, "layer norm").values
+    everywhere = normalise(training + 3.0, "layer norm").values - normalise(training, "layer norm").values
     return outputs | {"token shift": float(np.abs(everywhere).max())}
 
 
 def rows() -> dict[str, Any]:
-    """How far output 1 moves when entry 2 of the first axis changes: in X (5, 8), and in a batch (2, 5, 8)."""
-    source = np.random.default_rng(33)
-    x = source.standard_normal((5, 8))
-    w_q, w_k, w_v = (source.standard_normal((8, 4)) / np.sqrt(8) for _ in range(3))
+    """Change of output 1 when entry 2 of the first axis changes: in X (5, 8), and in a batch (2, 5, 8)."""
+    rng = np.random.default_rng(33)
+    x = rng.standard_normal((5, 8))
+    w_q, w_k, w_v = (rng.standard_normal((8, 4)) / np.sqrt(8) for _ in range(3))
 
     def head(x: np.ndarray) -> np.ndarray:
         """Attention over the second-to-last axis of (T, D) or (B, T, D)."""
         return softmax((x @ w_q) @ np.swapaxes(x @ w_k, -1, -2) / 2.0) @ (x @ w_v)
 
     batch = np.stack([x, x[::-1]])
-    other, another = x.copy(), batch.copy()
-    other[1] += 1.0
-    another[1] += 1.0
-    tokens = float(np.abs(head(other)[0] - head(x)[0]).max())
-    samples = float(np.abs(head(another)[0] - head(batch)[0]).max())
+    changed_x = x.copy()
+    changed_x[1] += 1.0
+    changed_batch = batch.copy()
+    changed_batch[1] += 1.0
+    tokens = float(np.abs(head(changed_x)[0] - head(x)[0]).max())
+    samples = float(np.abs(head(changed_batch)[0] - head(batch)[0]).max())
     return {"tokens": tokens, "samples": samples, "shape": x.shape, "batched": batch.shape}

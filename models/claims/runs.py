@@ -1,4 +1,4 @@
-"""How numbers judge claims about training, and about reading charts and averages. Words: `content/en/claims/`."""
+"""Judges of claims about training, and about reading charts and averages. Texts: `content/en/claims/`."""
 
 import numpy as np
 
@@ -8,14 +8,14 @@ from models.insight.outcome import final_loss
 from models.lessons.judges import DIGITS, learned
 
 DRAW_RATIO = 0.1  # losses this close are a draw
-BETTER = 0.9  # of the first net's loss, below which a deeper net computes more
+BETTER = 0.9  # below this share of the first net's loss a deeper net computes more
 TYPICAL = 2.0  # a mean within this factor of the median describes a typical net
 
 
 @judge("ends winner")
 def same_winner(values: Values, *, pair: list[str], rates: list[str]) -> Judgement:
-    """Which of two nets ends at the lower loss, by learning rate."""
-    ends = {name: final_loss(one) for name, one in values.items()}
+    """Which of two nets ends at the lower loss, at each learning rate."""
+    ends = {name: final_loss(trace) for name, trace in values.items()}
     gaps = [ends[f"{pair[1]}, {rate}"] - ends[f"{pair[0]}, {rate}"] for rate in rates]
     signs = [0 if abs(gap) < DRAW_RATIO else int(np.sign(gap)) for gap in gaps]
     winner = ["a draw" if sign == 0 else f"{pair[sign < 0]} ahead" for sign in signs]
@@ -26,26 +26,26 @@ def same_winner(values: Values, *, pair: list[str], rates: list[str]) -> Judgeme
 
 @judge("ends chance nets")
 def needs_warmup(values: Values, *, warmed: str) -> Judgement:
-    """Which nets do not learn without a warm-up."""
-    ends = {name: final_loss(one) for name, one in values.items()}
-    learns = {name: learned(one) for name, one in values.items()}
-    failed = [name for name, one in learns.items() if name != warmed and not one]
+    """Nets that fail to learn without a warm-up."""
+    ends = {name: final_loss(trace) for name, trace in values.items()}
+    learns = {name: learned(trace) for name, trace in values.items()}
+    failed = [name for name, has_learned in learns.items() if name != warmed and not has_learned]
     table = {
         "net": list(ends),
         "loss": list(ends.values()),
-        "learns": ["yes" if one else "no" for one in learns.values()],
+        "learns": ["yes" if has_learned else "no" for has_learned in learns.values()],
     }
     numbers = {
         "ends": ends,
         "chance": DIGITS,
-        "nets": " or ".join(one.replace(", ", " at a learning rate of ") for one in failed),
+        "nets": " or ".join(name.replace(", ", " at a learning rate of ") for name in failed),
     }
     return Judgement(verdict([name in failed for name in learns if name != warmed]), numbers, table)
 
 
 @judge("by_length by_rms numbers")
 def largest_gradient(values: Values) -> Judgement:
-    """Which tensor has the largest gradient, by length and by RMS."""
+    """Tensors in order of their gradient, by length and by RMS."""
     reference = values["torch"]
     by_length, by_rms = (
         [name for _, name in sorted(zip(sizes, reference.tensor, strict=True), reverse=True)]
@@ -58,7 +58,7 @@ def largest_gradient(values: Values) -> Judgement:
 
 @judge("seeds mean median geometric below")
 def log_normal(values: Values) -> Judgement:
-    """Three averages of the gains of many seeds."""
+    """Mean, median and geometric mean of the gains of many seeds."""
     gains = np.asarray(values["numbers"]["gains"], float)
     mean, median = float(gains.mean()), float(np.median(gains))
     geometric = float(np.exp(np.log(gains[gains > 0]).mean()))
@@ -76,7 +76,7 @@ def log_normal(values: Values) -> Judgement:
 
 @judge("ends accuracies matrix count apart")
 def depth_computes_more(values: Values, *, bent: str) -> Judgement:
-    """Whether more blocks without an activation reach a lower loss than the first net, beside a `bent` one."""
+    """Whether deeper linear nets end at a lower loss than the first; `bent` names a net with an activation."""
     product = values["numbers"]
     nets = {name: value for name, value in values.items() if name != "numbers"}
     accuracies = {name: value.frames[-1].held_out_accuracy for name, value in nets.items()}

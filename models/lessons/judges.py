@@ -44,7 +44,7 @@ def losses_in_words(traces: Mapping[str, Trace], how: str = "") -> str:
     return " ".join([*lost, *ends])
 
 
-def _said(values: Values) -> dict[str, Any]:
+def _losses_number(values: Values) -> dict[str, Any]:
     return {"losses": lambda how: losses_in_words(values, how)}
 
 
@@ -55,7 +55,7 @@ def size_over_depth(
     """By which factor a net changes its `signal` or `gradient` over depth; the first option is below bounds[0]."""
     decades = {"signal": stream_change, "gradient": gradient_change}[measure](values[net])
     at = int(np.searchsorted([math.log10(bound) for bound in bounds], abs(decades), "right"))
-    return Judgement(options[at], _said(values) | {"change": change_in_words("", decades, "").strip()})
+    return Judgement(options[at], _losses_number(values) | {"change": change_in_words("", decades, "").strip()})
 
 
 @judge("value losses")
@@ -64,7 +64,7 @@ def number_of_a_net(
 ) -> Judgement:
     """A net's `sample cosine`, or its `first loss` over chance: the first option is below bounds[0]."""
     value = final_cosine(values[net]) if measure == "sample cosine" else float(values[net].loss[0]) / DIGITS
-    return Judgement(options[int(np.searchsorted(bounds, value, "right"))], _said(values) | {"value": value})
+    return Judgement(options[int(np.searchsorted(bounds, value, "right"))], _losses_number(values) | {"value": value})
 
 
 @judge("losses chance")
@@ -83,4 +83,4 @@ def which_learn(
         does = lambda trace: trace.divergence is None and trace.frames[-1].held_out_accuracy >= accuracy  # noqa: E731
     learning = {name for name, trace in values.items() if does(trace)}
     answer = next((option for option, nets in options.items() if set(nets) == learning), OTHERWISE)
-    return Judgement(answer, _said(values) | {"chance": DIGITS})
+    return Judgement(answer, _losses_number(values) | {"chance": DIGITS})

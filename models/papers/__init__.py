@@ -1,1 +1,1 @@
-"""Results of papers: what each says, the set-up that repeats it here, and how its numbers judge."""
+"""Results of papers: each with the set-up that reproduces it at toy scale and the judge of its numbers."""

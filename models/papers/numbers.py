@@ -1,7 +1,10 @@
-"""Random nets of the papers' mean-field results, in numpy with float64: before training, wide, several seeds.
+"""Random nets before training that reproduce mean-field results of papers. numpy, float64.
 
-Each function takes no arguments and returns numbers and arrays; random draws are seeded. Legend: K seeds, L layers, N
-width, B samples.
+The functions without arguments return the numbers of a paper by name; random draws are seeded. Legend: K seeds,
+L layers, N width, B samples.
+
+Sources: mean-field depth scales (Schoenholz 2017, 1611.01232), fluctuations of the length (Hanin 2018, 1803.01719),
+exploding gradients with batch norm (Yang 2019, 1902.08129), shattered gradients (Balduzzi 2017, 1702.08591).
 """
 
 from functools import cache
@@ -12,58 +15,60 @@ import numpy as np
 from models.insight.gaussian import moments
 from models.maps.prepared import CHECKS, recorded_check
 
-__all__ = ["batch_norm_explodes", "coordinate_checks", "fluctuations", "order_and_chaos", "shattered"]
-
 SEEDS = 3
-WEIGHT_VARIANCES, BIAS_VARIANCE = (1.0, 1.761, 4.0), 0.05
+WEIGHT_VARIANCES = (1.0, 1.761, 4.0)  # ordered, critical, chaotic
+BIAS_VARIANCE = 0.05
 XS, YS = (1.0, 1.5, 2.0, 2.5, 3.0, 3.5, 4.0), (0.0, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5)
-WIDE, LAYERS = 400, 30
+PROFILE_WIDTH, PROFILE_LAYERS = 400, 30
 PLANE_WIDTH, PLANE_LAYERS = 200, 20
-SETTLED, NO_CHANGE = 500, 1e-9  # iterations to a fixed point at most, and the relative change at which they end
+MAX_ITERATIONS = 500  # to a fixed point
+CONVERGED = 1e-9  # relative change of an iteration
 MAX_BIAS_VARIANCE, HALVINGS = 4.0, 20  # of the search for the edge of chaos
-DRAWS = 400  # nets of each shape, whose lengths are compared
-SHAPES = ((64, 8), (64, 16), (64, 32), (128, 16))  # width and layers
+DRAWS = 400  # nets of each shape
+SHAPES = ((64, 8), (64, 16), (64, 32), (128, 16))  # width, layers
 BATCH, NORMED_WIDTH, NORMED_LAYERS = 256, 300, 12
-PAIRED, PAIRED_WIDTH, PAIRED_LAYERS = 64, 256, (1, 2, 4, 8, 16, 32)
-MIN_SQUARE = 1e-6  # of a pre-activation: a net without biases below the edge has none
+SHATTERED_SAMPLES, SHATTERED_WIDTH = 64, 256
+SHATTERED_LAYERS = (1, 2, 4, 8, 16, 32)
+MIN_SQUARE = 1e-6  # of a pre-activation; in the ordered phase without biases it tends to 0
 
 
-def fixed_point(weights: float, biases: float) -> float:
-    """The mean square q* of a tanh layer's pre-activations that the next layer repeats."""
+def fixed_point(weight_variance: float, bias_variance: float) -> float:
+    """Fixed point q* of the mean square of a tanh net's pre-activations (Schoenholz 2017, 1611.01232)."""
     square = 1.0
-    for _ in range(SETTLED):
-        before, square = square, max(weights * moments("tanh", square).square + biases, MIN_SQUARE)
-        if abs(square / before - 1) < NO_CHANGE:
+    for _ in range(MAX_ITERATIONS):
+        previous = square
+        square = max(weight_variance * moments("tanh", square).square + bias_variance, MIN_SQUARE)
+        if abs(square / previous - 1) < CONVERGED:
             break
     return square
 
 
-def chi(weights: float, biases: float) -> float:
-    """The factor per layer of a gradient's mean square: weight variance times E tanh'^2 at the fixed point."""
-    return weights * moments("tanh", fixed_point(weights, biases)).slope
+def chi(weight_variance: float, bias_variance: float) -> float:
+    """Factor chi per layer of a gradient's mean square: weight variance times E tanh'^2 at the fixed point."""
+    return weight_variance * moments("tanh", fixed_point(weight_variance, bias_variance)).slope
 
 
-def edge(weights: float) -> float:
-    """The bias variance at which chi is 1; 0 where it is below 1 without biases, which only bring order."""
+def critical_bias_variance(weight_variance: float) -> float:
+    """Bias variance at which chi is 1, by bisection; 0 if chi is at most 1 without biases."""
     low, high = 0.0, MAX_BIAS_VARIANCE
-    if chi(weights, low) <= 1:
+    if chi(weight_variance, low) <= 1:
         return 0.0
     for _ in range(HALVINGS):
         middle = (low + high) / 2
-        low, high = (middle, high) if chi(weights, middle) > 1 else (low, middle)
+        low, high = (middle, high) if chi(weight_variance, middle) > 1 else (low, middle)
     return low
 
 
-def gradients(weights: float, biases: float, seed: int, width: int, layers: int) -> np.ndarray:
-    """The mean square of a gradient at every layer of a random tanh net, from the input on, (L + 1,)."""
-    source = np.random.default_rng(seed)
-    h = np.sqrt(fixed_point(weights, biases)) * source.standard_normal(width)
+def gradient_profile(weight_variance: float, bias_variance: float, seed: int, width: int, layers: int) -> np.ndarray:
+    """Mean square of the gradient at every layer of a random tanh net, from the input on, (L + 1,)."""
+    rng = np.random.default_rng(seed)
+    h = np.sqrt(fixed_point(weight_variance, bias_variance)) * rng.standard_normal(width)
     matrices, slopes = [], []
     for _ in range(layers):
-        matrices.append(np.sqrt(weights / width) * source.standard_normal((width, width)))
+        matrices.append(np.sqrt(weight_variance / width) * rng.standard_normal((width, width)))
         slopes.append(1 - np.tanh(h) ** 2)
-        h = matrices[-1] @ np.tanh(h) + np.sqrt(biases) * source.standard_normal(width)
-    g = source.standard_normal(width)
+        h = matrices[-1] @ np.tanh(h) + np.sqrt(bias_variance) * rng.standard_normal(width)
+    g = rng.standard_normal(width)
     squares = [float((g**2).mean())]
     for matrix, slope in zip(reversed(matrices), reversed(slopes), strict=True):
         g = slope * (matrix.T @ g)
@@ -73,15 +78,20 @@ def gradients(weights: float, biases: float, seed: int, width: int, layers: int)
 
 @cache
 def order_and_chaos() -> dict[str, Any]:
-    """Gradients over layers (K, L + 1) by weight variance, chi of the formula, and a map of the factor per layer."""
+    """Gradient profiles (K, L + 1) by weight variance, chi, and a map of the factor per layer over both variances."""
     profiles = {
-        variance: np.stack([gradients(variance, BIAS_VARIANCE, seed, WIDE, LAYERS) for seed in range(SEEDS)])
+        variance: np.stack(
+            [gradient_profile(variance, BIAS_VARIANCE, seed, PROFILE_WIDTH, PROFILE_LAYERS) for seed in range(SEEDS)]
+        )
         for variance in WEIGHT_VARIANCES
     }
     cells = np.ones((len(YS), len(XS)))
-    for row, biases in enumerate(YS):
-        for column, weights in enumerate(XS):
-            ends = [gradients(weights, biases, seed, PLANE_WIDTH, PLANE_LAYERS)[[0, -1]] for seed in range(SEEDS)]
+    for row, bias_variance in enumerate(YS):
+        for column, weight_variance in enumerate(XS):
+            ends = [
+                gradient_profile(weight_variance, bias_variance, seed, PLANE_WIDTH, PLANE_LAYERS)[[0, -1]]
+                for seed in range(SEEDS)
+            ]
             cells[row, column] = np.exp(np.mean([np.log(start / end) for start, end in ends]) / PLANE_LAYERS)
     return {
         "profiles": profiles,
@@ -89,20 +99,20 @@ def order_and_chaos() -> dict[str, Any]:
         "xs": XS,
         "ys": YS,
         "cells": cells,
-        "edge": np.array([edge(weights) for weights in XS]),
+        "edge": np.array([critical_bias_variance(weight_variance) for weight_variance in XS]),
     }
 
 
-def lengths(width: int, layers: int, *, residual: bool) -> np.ndarray:
-    """The squared length of random ReLU nets' output over that of their input, He's weights, (DRAWS,).
+def length_ratios(width: int, layers: int, *, residual: bool) -> np.ndarray:
+    """Squared length of random ReLU nets' output over that of their input, with He's weights, (DRAWS,).
 
-    A residual net adds each layer's output divided by the number of layers.
+    A residual net adds each layer's output over L (Hanin 2018, 1803.01719).
     """
-    source = np.random.default_rng(3)
-    x = source.standard_normal((DRAWS, width))
+    rng = np.random.default_rng(3)
+    x = rng.standard_normal((DRAWS, width))
     start = (x**2).mean(1)
     for _ in range(layers):
-        weights = source.standard_normal((DRAWS, width, width), np.float32) * np.float32(np.sqrt(2 / width))
+        weights = rng.standard_normal((DRAWS, width, width), np.float32) * np.float32(np.sqrt(2 / width))
         out = np.maximum(np.einsum("kij,kj->ki", weights, x), 0.0)
         x = x + out / layers if residual else out
     return np.asarray((x**2).mean(1) / start)
@@ -110,34 +120,34 @@ def lengths(width: int, layers: int, *, residual: bool) -> np.ndarray:
 
 @cache
 def fluctuations() -> dict[str, Any]:
-    """The log of the squared length by shape, (DRAWS,), in plain and in residual nets."""
+    """Log of the length ratios (DRAWS,), by kind of net and shape."""
     return {
-        kind: {shape: np.log(lengths(*shape, residual=kind == "residual")) for shape in SHAPES}
+        kind: {shape: np.log(length_ratios(*shape, residual=kind == "residual")) for shape in SHAPES}
         for kind in ("plain", "residual")
     }
 
 
-def normed(h: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Batch norm of (B, N) and the spread by which it divided."""
+def batch_norm(h: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Batch norm of h (B, N), and the standard deviations (N,) by which it divides."""
     spread = h.std(0)
     return (h - h.mean(0)) / spread, spread
 
 
-def normed_gradients(seed: int, activation: str, *, skip: bool) -> np.ndarray:
-    """The mean square of a gradient at every layer of a random net with batch norm, from the input on, (L + 1,)."""
-    source = np.random.default_rng(seed)
-    x = source.standard_normal((BATCH, NORMED_WIDTH))
+def batch_norm_gradients(seed: int, activation: str, *, skip: bool) -> np.ndarray:
+    """Mean square of the gradient at every layer of a random net with batch norm, from the input on, (L + 1,)."""
+    rng = np.random.default_rng(seed)
+    x = rng.standard_normal((BATCH, NORMED_WIDTH))
     layers = []
     for _ in range(NORMED_LAYERS):
-        weights = source.standard_normal((NORMED_WIDTH, NORMED_WIDTH)) / np.sqrt(NORMED_WIDTH)
-        h, spread = normed(x @ weights)
-        on = h > 0 if activation == "relu" else np.ones_like(h)
-        x = (x if skip else 0.0) + h * on
-        layers.append((weights, h, spread, on))
-    g = source.standard_normal((BATCH, NORMED_WIDTH))
+        weights = rng.standard_normal((NORMED_WIDTH, NORMED_WIDTH)) / np.sqrt(NORMED_WIDTH)
+        h, spread = batch_norm(x @ weights)
+        active = h > 0 if activation == "relu" else np.ones_like(h)
+        x = (x if skip else 0.0) + h * active
+        layers.append((weights, h, spread, active))
+    g = rng.standard_normal((BATCH, NORMED_WIDTH))
     squares = [float((g**2).mean())]
-    for weights, h, spread, on in reversed(layers):
-        back = g * on
+    for weights, h, spread, active in reversed(layers):
+        back = g * active
         back = (back - back.mean(0) - h * (back * h).mean(0)) / spread
         g = (g if skip else 0.0) + back @ weights.T
         squares.append(float((g**2).mean()))
@@ -146,50 +156,52 @@ def normed_gradients(seed: int, activation: str, *, skip: bool) -> np.ndarray:
 
 @cache
 def batch_norm_explodes() -> dict[str, Any]:
-    """Gradients over layers (K, L + 1): ReLU and linear nets with batch norm, and ReLU with a skip."""
+    """Gradient profiles (K, L + 1) of nets with batch norm: ReLU, linear, and ReLU with a skip (1902.08129)."""
     kinds = {"ReLU": ("relu", False), "linear": ("linear", False), "ReLU with a skip": ("relu", True)}
     return {
-        name: np.stack([normed_gradients(seed, activation, skip=skip) for seed in range(SEEDS)])
+        name: np.stack([batch_norm_gradients(seed, activation, skip=skip) for seed in range(SEEDS)])
         for name, (activation, skip) in kinds.items()
     }
 
 
-def correlation(kind: str, layers: int, seed: int) -> float:
-    """The mean cosine between the input gradients of different samples, statistics of batch norm as constants.
+def gradient_correlation(kind: str, layers: int, seed: int) -> float:
+    """Mean cosine between the input gradients of different samples; batch norm's statistics count as constants.
 
     `kind`: "plain" (batch norm, ReLU), "residual" (x + W relu(x)) or "residual with batch norm" (x + W relu(BN x)).
     """
-    source = np.random.default_rng(seed)
-    x = source.standard_normal((PAIRED, PAIRED_WIDTH))
-    passed = []
+    rng = np.random.default_rng(seed)
+    x = rng.standard_normal((SHATTERED_SAMPLES, SHATTERED_WIDTH))
+    layer_states = []
     for _ in range(layers):
-        weights = source.standard_normal((PAIRED_WIDTH, PAIRED_WIDTH)) * np.sqrt(2 / PAIRED_WIDTH)
-        h, spread = normed(x @ weights if kind == "plain" else x)
+        weights = rng.standard_normal((SHATTERED_WIDTH, SHATTERED_WIDTH)) * np.sqrt(2 / SHATTERED_WIDTH)
+        h, spread = batch_norm(x @ weights if kind == "plain" else x)
         if kind == "residual":
-            h, spread = x, np.ones(PAIRED_WIDTH)
+            h, spread = x, np.ones(SHATTERED_WIDTH)
         out = np.maximum(h, 0.0)
         x = out if kind == "plain" else x + out @ weights
-        passed.append((weights, h > 0, spread))
-    g = np.tile(source.standard_normal(PAIRED_WIDTH), (PAIRED, 1))
-    for weights, on, spread in reversed(passed):
-        g = (g * on / spread) @ weights.T if kind == "plain" else g + (g @ weights.T) * on / spread
+        layer_states.append((weights, h > 0, spread))
+    g = np.tile(rng.standard_normal(SHATTERED_WIDTH), (SHATTERED_SAMPLES, 1))
+    for weights, active, spread in reversed(layer_states):
+        g = (g * active / spread) @ weights.T if kind == "plain" else g + (g @ weights.T) * active / spread
     unit = g / np.linalg.norm(g, axis=1, keepdims=True)
-    return float(((unit @ unit.T).sum() - PAIRED) / (PAIRED * (PAIRED - 1)))
+    return float(((unit @ unit.T).sum() - SHATTERED_SAMPLES) / (SHATTERED_SAMPLES * (SHATTERED_SAMPLES - 1)))
 
 
 @cache
 def shattered() -> dict[str, Any]:
-    """The correlation of input gradients by kind of net, (K, depths), and the depths."""
+    """Correlation of input gradients by kind of net, (K, depths), and the depths (Balduzzi 2017, 1702.08591)."""
     kinds = ("plain", "residual", "residual with batch norm")
-    found = {
-        kind: np.array([[correlation(kind, layers, seed) for layers in PAIRED_LAYERS] for seed in range(SEEDS)])
+    correlations = {
+        kind: np.array(
+            [[gradient_correlation(kind, layers, seed) for layers in SHATTERED_LAYERS] for seed in range(SEEDS)]
+        )
         for kind in kinds
     }
-    return {"layers": PAIRED_LAYERS, "correlation": found}
+    return {"layers": SHATTERED_LAYERS, "correlation": correlations}
 
 
 @cache
 def coordinate_checks() -> dict[Any, Any]:
-    """The recorded sizes of the coordinate checks of the page Maps, by the field that varies and parametrisation."""
-    recorded = {key: recorded_check(check) for key, check in CHECKS.items()}
-    return {key: one.coordinates for key, one in recorded.items() if one is not None}
+    """Coordinate checks recorded for the page Maps, by the field that varies and parametrisation."""
+    checks = {key: recorded_check(check) for key, check in CHECKS.items()}
+    return {key: check.coordinates for key, check in checks.items() if check is not None}

@@ -19,7 +19,7 @@ from models.content import ContentError, read
 from models.experiment import JUDGES, Computed, Finding, Trained
 from models.papers import numbers
 from models.papers.judging import HOLDS, MIN_SEEDS, NOT_HERE, PARTLY
-from models.papers.papers import PAPERS, TOPICS, on, paper
+from models.papers.papers import PAPERS, TOPICS, paper, papers_on
 from models.spec import RunConfig
 from models.spec.budget import PER_EXTRA_SEED, budget_refusal, step_seconds
 from models.trace import Trace
@@ -72,8 +72,8 @@ def test_every_net_is_legal_survives_its_link_and_a_card_ends_within_a_minute_on
 
 
 def test_a_topic_has_its_papers_and_all_of_them_are_those_of_some_topic() -> None:
-    assert [one.key for topic in TOPICS for one in on(topic)] != []
-    assert sorted(one.key for topic in TOPICS for one in on(topic)) == sorted(PAPERS)
+    assert [one.key for topic in TOPICS for one in papers_on(topic)] != []
+    assert sorted(one.key for topic in TOPICS for one in papers_on(topic)) == sorted(PAPERS)
     assert all(any("arxiv.org" in address for address in one.papers.values()) for one in PAPERS.values())
     assert all(one.cannot and one.result for one in PAPERS.values())
 
@@ -118,7 +118,7 @@ def test_chi_is_that_of_another_quadrature_and_of_autograd_through_a_wide_tanh_n
     assert x.grad is not None
     factor = float((x.grad.square().mean() / g.square().mean()) ** (1 / 12))
     assert factor == pytest.approx(numbers.chi(4.0, 0.05), rel=0.05)
-    assert numbers.chi(2.5, numbers.edge(2.5)) == pytest.approx(1, abs=1e-4)
+    assert numbers.chi(2.5, numbers.critical_bias_variance(2.5)) == pytest.approx(1, abs=1e-4)
 
 
 def test_torchs_own_transformer_has_the_gradients_of_the_theorem() -> None:
@@ -200,7 +200,7 @@ def test_the_length_of_a_random_relu_net_is_a_product_of_independent_means() -> 
 
 def test_the_correlation_of_gradients_is_that_of_the_arc_cosine_kernel() -> None:
     """Of two inputs at an angle, a share (π - angle) / 2π of the units is on for both."""
-    found = dict(zip(numbers.PAIRED_LAYERS, numbers.shattered()["correlation"]["residual"].mean(0), strict=True))
+    found = dict(zip(numbers.SHATTERED_LAYERS, numbers.shattered()["correlation"]["residual"].mean(0), strict=True))
     square, product, variance, covariance = 1.0, 0.0, 1.0, 1.0
     for layer in range(1, 5):
         angle = np.arccos(product / square)
