@@ -48,7 +48,7 @@ async def lifespan(_app: Any) -> AsyncIterator[None]:
         limits=limits or "default",
         files=files,
     )
-    board().keep(classes_file(int(st.get_option("server.port"))))
+    board().persist_to(classes_file(int(st.get_option("server.port"))))
     trainer()
     from components.playground import page  # noqa: F401
     from components.start import cells  # noqa: F401

@@ -1,4 +1,4 @@
-"""The catalogue: registries and fields as tables of text. Torch-free."""
+"""Registries and fields as tables of text, for `python -m models list`. Free of torch."""
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
@@ -30,7 +30,7 @@ Row = tuple[str, str]
 
 
 def _registry(entries: Mapping[str, Any]) -> Callable[[], Iterable[Row]]:
-    """A function that returns the rows of a registry: key, and description with source."""
+    """A function that yields the rows of a registry: key, and description with source."""
 
     def rows() -> Iterable[Row]:
         for key, entry in entries.items():
@@ -75,11 +75,11 @@ CATALOGUE: dict[str, Callable[[], Iterable[Row]]] = {
 }
 
 
-def listing(what: str | None) -> str:
-    """One part of the catalogue as aligned lines; or, without a name, every part with its keys."""
-    if what is None:
+def listing(part: str | None) -> str:
+    """One part of the catalogue as aligned lines, or all parts with their keys if `part` is None."""
+    if part is None:
         return _aligned((name, ", ".join(key for key, _ in rows())) for name, rows in CATALOGUE.items())
-    return _aligned(CATALOGUE[what]())
+    return _aligned(CATALOGUE[part]())
 
 
 def _aligned(rows: Iterable[Row]) -> str:

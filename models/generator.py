@@ -1,4 +1,4 @@
-"""Randomness from names: two runs share a draw exactly where they share the seed and the words."""
+"""Random generators by name: two runs share a draw exactly if they share the seed and the words."""
 
 import hashlib
 
@@ -6,6 +6,6 @@ import torch
 
 
 def generator(seed: int, *words: str | int) -> torch.Generator:
-    """A CPU generator that depends on the seed and the words only."""
+    """A CPU generator that depends only on the seed and the words."""
     digest = hashlib.sha256("|".join(map(str, (seed, *words))).encode()).digest()
     return torch.Generator().manual_seed(int.from_bytes(digest[:8], "big") >> 1)

@@ -1,7 +1,7 @@
-"""The log: everything that a run has measured, as plain numpy. No torch, so that the pages can hold it.
+"""The trace: everything that a run has measured, as plain numpy. Free of torch, so that pages can import it.
 
-Row k is batch k in the net after k updates. `Run.close` adds the closing row N to a finished run of N steps, for the
-net after the last update. Frames hold the costlier measurements, taken at log-spaced steps.
+Row k measures batch k in the net after k updates. `Run.close` adds row N to a finished run of N steps, for the net after
+the last update. Frames hold the costlier measurements, taken at log-spaced steps.
 """
 
 import re
@@ -30,7 +30,7 @@ def site_in_words(site: str) -> str:
 
 @dataclass(frozen=True)
 class Columns:
-    """The layout of a row of numbers, for S sites, M branches and `depth` blocks."""
+    """Layout of a row of numbers, for S sites, M branches and `depth` blocks."""
 
     sites: tuple[str, ...]
     branches: tuple[str, ...]
@@ -38,7 +38,7 @@ class Columns:
 
     @cached_property
     def slices(self) -> dict[str, slice]:
-        """The columns of each vector series; the scalars come before them, one column each."""
+        """Columns of each vector series; the scalars precede them, one column each."""
         sizes = {
             "act_rms": len(self.sites),
             "grad_rms": len(self.sites),
@@ -59,7 +59,7 @@ class Columns:
 
 @dataclass(frozen=True)
 class Divergence:
-    """The first non-finite number of a run: its step, its quantity, and where in the net it arose."""
+    """The first non-finite number of a run: its step, its quantity, and its place in the net."""
 
     step: int
     quantity: str
@@ -67,12 +67,12 @@ class Divergence:
     block: int = 0
 
     @property
-    def rest(self) -> int:
-        """The step at which the player comes to rest: the last finite one, or its own where that is 0 or 1."""
+    def rest_step(self) -> int:
+        """Step at which the player stops: the last finite one, or the divergence's own if that is 0 or 1."""
         return min(self.step, max(1, self.step - 1))
 
     def sentence(self) -> str:
-        """Where the run ended, in words."""
+        """Step, quantity and place of the divergence, in words."""
         place = f" of {site_in_words(self.site)}" if self.site and self.quantity != "loss" else ""
         return f"Diverged at step {self.step}: the numbers overflow first in the {self.quantity}{place}."
 
@@ -81,11 +81,10 @@ class Divergence:
 class Frame:
     """The costlier measurements of one step, on fixed data, before that step's update.
 
-    sample_cosine (S,); update_to_weight (depth,); held-out loss and accuracy; the task's picture; dead_units (depth,),
-    the share of a block's ReLU units that are 0 for all of a fixed subset, empty without ReLUs; head_input (3,), of
-    what the head reads of that subset: its RMS, the RMS of its difference from its mean over the subset, and how many
-    directions that difference takes (participation ratio). train_mode_loss: the held-out loss with each batch's own
-    statistics, in batches as large as in training; NaN without a batch norm.
+    sample_cosine (S,); update_to_weight (depth,). dead_units (depth,): share of a block's ReLU units that are 0 on all of
+    a fixed subset; empty without ReLUs. head_input (3,): RMS of the head's input on that subset, RMS of its deviation
+    from the mean over the subset, and participation ratio of that deviation. train_mode_loss: held-out loss with batch
+    statistics, at the batch size of training; NaN without batch norm. picture: data of the task's picture.
     """
 
     step: int
@@ -101,7 +100,7 @@ class Frame:
 
 @dataclass(frozen=True)
 class Trace:
-    """All rows of a run so far, frozen, in float32. Gradients are before clipping.
+    """All rows of a run so far, read-only, float32. Gradients are before clipping.
 
     step, loss, lr, grad_norm and clip_factor (T,); act_rms and grad_rms (T, S); branch_rms (T, M); weight_grad_rms
     (T, depth).
@@ -140,10 +139,10 @@ class Trace:
 def trace_of(
     columns: Columns, rows: np.ndarray, frames: Sequence[Frame] = (), divergence: Divergence | None = None
 ) -> Trace:
-    """The trace over a (T, columns.width) matrix of rows, which becomes read-only and is not copied."""
+    """Trace over a matrix of rows (T, columns.width), which becomes read-only and is not copied."""
     rows = rows.view()
     rows.flags.writeable = False
-    scalars = {name: rows[:, at] for at, name in enumerate(SCALARS)}
+    scalars = {name: rows[:, column] for column, name in enumerate(SCALARS)}
     vectors = {name: rows[:, part] for name, part in columns.slices.items()}
     step = np.arange(len(rows))
     step.flags.writeable = False
@@ -153,10 +152,10 @@ def trace_of(
 
 
 def frame_steps(steps: int) -> list[int]:
-    """The steps at which a run of `steps` takes a frame: 0, 1, 2, 4, 8, 12, 16, 24, ... and the end."""
-    taken = {0, steps}
+    """Steps at which a run of `steps` records a frame: 0, 1, 2, 4, 8, 12, 16, 24, ... and the end."""
+    chosen = {0, steps}
     power = 1
     while power <= steps:
-        taken |= {power} | ({power * 3 // 2} if power >= 8 else set())
+        chosen |= {power} | ({power * 3 // 2} if power >= 8 else set())
         power *= 2
-    return sorted(step for step in taken if step <= steps)
+    return sorted(step for step in chosen if step <= steps)

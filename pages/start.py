@@ -13,7 +13,7 @@ if projector.is_on():
     projector.enlarge()
 st.title(TEXTS.title, anchor=False)
 hidden_parts.adopt()
-if (state := following.shown_state()) and state.asked:
+if (state := following.shown_state()) and state.open_questions:
     board.draw_question(state, TEXTS("question"), cells.draw_shown_cells)
 else:
     if state:

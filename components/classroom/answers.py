@@ -4,7 +4,7 @@ from components.player.view import view_at
 from models.experiment import Finding
 from models.insight.path_outcome import path_outcome
 from models.lessons.lessons import LESSONS, Lesson
-from models.lessons.stops import OF_START
+from models.lessons.stops import START_POLLS
 from models.service.client import trainer
 
 
@@ -29,5 +29,5 @@ def right_option(question: str) -> str:
     if question in LESSONS:
         measured = finding(LESSONS[question])
         return measured.answer if measured else ""
-    view, _ = view_at(OF_START[question].net)
+    view, _ = view_at(START_POLLS[question].net)
     return path_outcome(view.trace.frames[0].picture) if view and view.trace.frames else ""

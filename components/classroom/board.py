@@ -9,7 +9,7 @@ from components.classroom import following, ways_in
 from components.shell import projector, visitor
 from components.shell.session import Key
 from components.shell.waiting import poll_while
-from models.lessons.board import Now, board
+from models.lessons.board import ClassState, board
 from models.lessons.stops import QUESTIONS
 
 CLASS_REFUSED = Key("class_refused", "")  # why the last guess does not count
@@ -17,7 +17,7 @@ CLASS_REFUSED = Key("class_refused", "")  # why the last guess does not count
 GUESS_HINT = "You can change your guess until your teacher reveals the answer."
 
 
-def draw_question(state: Now, text: str, draw_picture: Callable[[], None]) -> None:
+def draw_question(state: ClassState, text: str, draw_picture: Callable[[], None]) -> None:
     """Draws the question, the picture, and the options with this visitor's guess; a projector takes no guess.
 
     `draw_picture` shows what is known before the guess.
@@ -27,8 +27,8 @@ def draw_question(state: Now, text: str, draw_picture: Callable[[], None]) -> No
         return
     st.markdown(text)
     draw_picture()
-    for number, question in enumerate(state.asked, start=1):
-        _draw_options(question, _numbered_title(number, question) if len(state.asked) > 1 else "")
+    for number, question in enumerate(state.open_questions, start=1):
+        _draw_options(question, _numbered_title(number, question) if len(state.open_questions) > 1 else "")
     if refusal := CLASS_REFUSED.pop():
         st.warning(refusal)
     st.caption(GUESS_HINT)
@@ -64,18 +64,20 @@ def _draw_options(question: str, title: str) -> None:
             )
 
 
-def _draw_on_projector(state: Now, text: str, draw_picture: Callable[[], None]) -> None:
+def _draw_on_projector(state: ClassState, text: str, draw_picture: Callable[[], None]) -> None:
     """Draws question, options and the way to join beside the picture, while the class guesses."""
     with st.container(key="class_wall"):
         left, right = st.columns(2, gap="large")
         with left:
             st.markdown(text)
-            if len(state.asked) > 1:
-                titles = [_numbered_title(number, question) for number, question in enumerate(state.asked, start=1)]
+            if len(state.open_questions) > 1:
+                titles = [
+                    _numbered_title(number, question) for number, question in enumerate(state.open_questions, start=1)
+                ]
                 st.markdown("  \n".join(titles))
-                st.markdown(" · ".join(QUESTIONS[state.asked[0]].options))
+                st.markdown(" · ".join(QUESTIONS[state.open_questions[0]].options))
             else:
-                options = [option for question in state.asked for option in QUESTIONS[question].options]
+                options = [option for question in state.open_questions for option in QUESTIONS[question].options]
                 st.markdown("\n".join(f"- {option}" for option in options))
             hint = f"<p>{following.HINT}</p>" if following.teacher_key() else ""
             st.html(ways_in.join_html(following.code(), _attendance_html("") + hint))
@@ -83,9 +85,9 @@ def _draw_on_projector(state: Now, text: str, draw_picture: Callable[[], None]) 
             draw_picture()
 
 
-def draw_attendance(state: Now, present: int) -> None:
+def draw_attendance(state: ClassState, present: int) -> None:
     """Draws how many are present and have answered; the page's connection keeps the numbers up to date."""
-    st.html(_attendance_html(attendance_text(present, state.answered)))
+    st.html(_attendance_html(attendance_text(present, state.guess_counts)))
 
 
 def _attendance_html(text: str) -> str:

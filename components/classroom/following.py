@@ -12,7 +12,7 @@ from components.shell.link import LESSONS, PLAYGROUND, START, STORY
 from components.shell.session import Key
 from models.content import Texts
 from models.lessons import stops
-from models.lessons.board import TRIED, Now, board, code_from, valid_member
+from models.lessons.board import TOO_MANY_WRONG_CODES, ClassState, board, code_from, is_valid_member
 from models.service.client import Requester
 
 TEXTS = Texts("class")
@@ -32,7 +32,7 @@ NO_NAVIGATION = """<style>
 NO_DRAWER = "[data-testid=stExpandSidebarButton] { display: none }\n"  # for pages whose drawer only navigates
 
 CLASS_CODE = Key("class_code", "")  # the class of this visit
-CLASS_STATE: Key[Now | None] = Key("class_now", None)  # what the class is shown, as of this script run
+CLASS_STATE: Key[ClassState | None] = Key("class_now", None)  # what the class is shown, as of this script run
 CLASS_FOLLOWED: Key[tuple[str, int]] = Key("class_led", ("", 0))  # the class, and its count of moves already followed
 CLASS_MEMBER = Key("class_member", "")  # this visitor's member token where no cookie has one
 CLASS_PROJECTOR = Key("class_wall", False)  # whether this visit is the class's projector
@@ -47,8 +47,8 @@ def follow(page: str) -> dict[str, str]:
     """
     linked_code = code_from(st.query_params.get(KEY, ""))
     if linked_code and page != TEACHER_PAGE:
-        if linked_code != CLASS_CODE.get() and board().admit(linked_code, visitor.address()) == TRIED:
-            st.info(TRIED)
+        if linked_code != CLASS_CODE.get() and board().admit(linked_code, visitor.address()) == TOO_MANY_WRONG_CODES:
+            st.info(TOO_MANY_WRONG_CODES)
             return {}
         CLASS_CODE.put(linked_code)
         CLASS_PROJECTOR.put(CLASS_PROJECTOR.get() or projector.is_on())
@@ -71,7 +71,7 @@ def follow(page: str) -> dict[str, str]:
     return query
 
 
-def _go_to_stop(page: str, code: str, state: Now, class_query: dict[str, str]) -> None:
+def _go_to_stop(page: str, code: str, state: ClassState, class_query: dict[str, str]) -> None:
     """Opens the class's page, and on that page the stop's query, once per move of the class."""
     stop_page, stop_query = stops.page_of(state.stop)
     query = stop_query | class_query
@@ -85,7 +85,7 @@ def _go_to_stop(page: str, code: str, state: Now, class_query: dict[str, str]) -
         address.ECHOES.put([current_query])
 
 
-def shown_state() -> Now | None:
+def shown_state() -> ClassState | None:
     """What the class is shown, if this visit has to follow it, as a projector always does; else None."""
     state = CLASS_STATE.get() if CLASS_CODE.get() else None
     return state if state is not None and (CLASS_PROJECTOR.get() or not state.loose) else None
@@ -99,7 +99,7 @@ def code() -> str:
 def member() -> str:
     """This visitor's token on the boards."""
     token = visitor.cookie(MEMBER_COOKIE)
-    if not valid_member(token):
+    if not is_valid_member(token):
         token = CLASS_MEMBER.get() or secrets.token_hex(8)
         CLASS_MEMBER.put(token)
     return token
@@ -109,10 +109,10 @@ def teacher_key() -> str:
     """The key of this visit's class, if this is the projector in its teacher's browser; else empty."""
     code, _, secret = visitor.cookie(KEY_COOKIE).partition(".")
     is_own_projector = CLASS_PROJECTOR.get() and code == CLASS_CODE.get()
-    return secret if is_own_projector and board().look_after(code, secret) else ""
+    return secret if is_own_projector and board().keep_alive(code, secret) else ""
 
 
-def listen(code: str, state: Now | None, listener: str, *, keys: bool = False) -> None:
+def listen(code: str, state: ClassState | None, listener: str, *, keys: bool = False) -> None:
     """Runs the page again whenever its class is shown something else; `keys` lets the keyboard lead the class.
 
     The ticket is valid for this class alone, so that nobody learns from it which other classes are open.

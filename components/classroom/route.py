@@ -25,7 +25,7 @@ from components.server.connection import REFUSED, Crowd, PageConnection, serve
 from components.server.tickets import TICKETS
 from components.shell import projector
 from components.shell.assets import base_path
-from models.lessons.board import GONE, Board, board, code_from, valid_key, valid_member
+from models.lessons.board import NO_SUCH_CLASS, Board, board, code_from, is_valid_key, is_valid_member
 from models.lessons.stops import START, page_of, questions_of
 from models.spec import bounds
 
@@ -60,19 +60,19 @@ async def join(request: Request) -> Response:
     code, base = code_from(typed), base_path()
     if code and typed != code:  # a proxy that routes a class to one replica knows only one spelling of its code
         return RedirectResponse(f"{base}/join?c={code}", 303)
-    refusal = board().admit(code, address_of(request.scope)) if code else GONE if typed else ""
+    refusal = board().admit(code, address_of(request.scope)) if code else NO_SUCH_CLASS if typed else ""
     state = board().now(code) if code and not refusal else None
     if state is None:
-        problem = f"{GONE} Look at the projector again." if refusal == GONE else refusal
+        problem = f"{NO_SUCH_CLASS} Look at the projector again." if refusal == NO_SUCH_CLASS else refusal
         form = FORM.format(action=f"{base}/join", typed=escape(typed[:8], quote=True), problem=problem)
         return HTMLResponse(form, 404 if typed and not code else 200)
     page, query = page_of(state.stop)
     key = request.query_params.get("key", "")
-    is_teacher = valid_key(key) and board().look_after(code, key)
+    is_teacher = is_valid_key(key) and board().keep_alive(code, key)
     query |= {KEY: code} | ({projector.KEY: projector.VALUE} if is_teacher else {})
     response = RedirectResponse(f"{base}/{'' if page == START else page}?{urlencode(query)}", 303)
     cookies = {KEY_COOKIE: f"{code}.{key}"} if is_teacher else {}
-    if not valid_member(request.cookies.get(MEMBER_COOKIE, "")):
+    if not is_valid_member(request.cookies.get(MEMBER_COOKIE, "")):
         cookies[MEMBER_COOKIE] = secrets.token_hex(8)
     for name, value in cookies.items():
         secure = request.url.scheme == "https"
@@ -160,7 +160,7 @@ class ClassConnection(PageConnection):
         message: dict[str, Any] = {"version": state.version if state else 0}
         if self.listener != STUDENT:
             present = students_present(self.code)
-            message |= {"here": present, "attendance": attendance_text(present, state.answered if state else ())}
+            message |= {"here": present, "attendance": attendance_text(present, state.guess_counts if state else ())}
         if self.listener == TEACHER and state is not None:
             counts = {question: board().counts(self.code, question) or {} for question in questions_of(state.stop)}
             message["guesses"] = {question: list(options.values()) for question, options in counts.items()}
@@ -173,5 +173,5 @@ def _news_of(loop: asyncio.AbstractEventLoop, class_board: Board) -> News:
     if news is None or followed_board is not class_board:
         news = News(loop)
         _news[loop] = class_board, news
-        class_board.listen(news.announce)
+        class_board.add_listener(news.announce)
     return news

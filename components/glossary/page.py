@@ -11,7 +11,7 @@ from components.controls import form
 from components.shell import session
 from components.shell.link import PAGES
 from components.shell.sources import with_links
-from models.lessons.glossary import ENTRIES, GlossaryEntry, Term, key_of, near, search
+from models.lessons.glossary import ENTRIES, GlossaryEntry, Term, key_of, nearest_term, search
 from models.spec.knob import Knob
 from models.spec.settings import Settings
 
@@ -42,7 +42,7 @@ def draw() -> None:
 
 def meaning(sense: Term) -> str:
     """A sense as Markdown: category, text, formula, and source with links to the papers."""
-    category = f"*{sense.of}* · " if sense.of else ""
+    category = f"*{sense.category}* · " if sense.category else ""
     formula = f" ${sense.formula}$" if sense.formula else ""
     source = with_links(_escaped(sense.source))
     return f"{category}{_escaped(sense.text)}{formula}" + (f" ({source})" if source else "")
@@ -50,7 +50,7 @@ def meaning(sense: Term) -> str:
 
 def _suggestion(missing: str) -> str:
     """A question that names the term spelled most like a missing one; empty if none is close."""
-    nearest = near(missing.replace("-", " "))
+    nearest = nearest_term(missing.replace("-", " "))
     return f" Did you mean **{ENTRIES[nearest].word}**?" if nearest else ""
 
 
@@ -59,13 +59,13 @@ def _draw_entry(entry: GlossaryEntry) -> None:
         st.subheader(entry.word, anchor=False)
         for sense in entry.senses:
             st.markdown(meaning(sense))
-        others = list(dict.fromkeys(key_of(word) for sense in entry.senses for word in sense.see))
+        others = list(dict.fromkeys(key_of(word) for sense in entry.senses for word in sense.related))
         others = [word for word in others if word != key_of(entry.word)]
         if others:
             _draw_term_buttons("See also", others, f"glossary_see_{key_of(entry.word)}")
         st.caption("Appears in")
         with st.container(horizontal=True):
-            for address in dict.fromkeys(page for sense in entry.senses for page in sense.met):
+            for address in dict.fromkeys(page for sense in entry.senses for page in sense.pages):
                 st.page_link(SCRIPTS[address])
 
 

@@ -17,7 +17,7 @@ from components.player.view import as_sentence
 from components.shell import waiting
 from components.shell.page_links import link_to_playground
 from components.shell.session import Key
-from models.lessons.challenges import check, out_of_bounds
+from models.lessons.challenges import check, rule_violations
 from models.lessons.lessons import Lesson
 from models.service.client import RequestedLog, trainer
 from models.spec import RunConfig
@@ -47,7 +47,7 @@ def draw(lesson: Lesson) -> None:
     with right:
         if problem := ATTEMPT_PROBLEM.of(name).pop():
             st.error(problem)
-        warnings = out_of_bounds(challenge, cfg)
+        warnings = rule_violations(challenge, cfg)
         for warning in warnings:
             st.warning(warning)
         if refusal := budget_refusal(cfg):

@@ -14,7 +14,7 @@ from components.shell import address, projector, session, waiting
 from components.shell.hidden_parts import is_hidden
 from components.shell.text import draw_explanation, with_explained_words
 from models.experiment import Finding
-from models.lessons.board import Now
+from models.lessons.board import ClassState
 from models.lessons.board import board as board_of_class
 from models.lessons.lessons import LESSONS, Lesson
 from models.spec.knob import Knob
@@ -98,7 +98,7 @@ def draw_on_projector(lesson: Lesson) -> None:
     runs.draw_finding(lesson, finding)
 
 
-def draw_in_class(lesson: Lesson, state: Now) -> None:
+def draw_in_class(lesson: Lesson, state: ClassState) -> None:
     """Draws the question and its options for a class; once revealed, the class's guesses, finding and runs."""
     if not state.revealed:
         board.draw_question(state, f"**{lesson.question}**", lambda: _draw_blocks(lesson))

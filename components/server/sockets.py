@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from starlette.types import Receive
 
-from models.log import event, told
+from models.log import error_facts, event
 from models.spec import bounds
 
 try:
@@ -65,7 +65,7 @@ class SocketWatch:
                 for connection in self.connections_to_end(connections, asyncio.get_running_loop().time()):
                     connection.transport.abort()
             except Exception as error:
-                event("failed", logging.ERROR, **told(error))
+                event("failed", logging.ERROR, **error_facts(error))
 
     def connections_to_end(self, connections: Collection[Any], now: float) -> list[Any]:
         """The connections beyond a bound at time `now` of the loop's clock. Remembers since when each one waits."""

@@ -22,7 +22,7 @@ from components.shell.session import Key
 from models.content import Texts
 from models.lessons import board as classes
 from models.lessons import stops
-from models.lessons.board import Now, code_from, new_code, valid_key
+from models.lessons.board import ClassState, code_from, is_valid_key, new_code
 from models.lessons.lessons import LESSONS
 from models.lessons.stops import title_of
 from models.spec import RunConfig, knobs
@@ -81,7 +81,7 @@ def _draw_opening(plan: Sequence[str]) -> tuple[str, str]:
     code, key = _current_class()
     refusal = TEACHER_REFUSED.pop()
     if key:
-        if classes.board().look_after(code, key):
+        if classes.board().keep_alive(code, key):
             return code, key
         _draw_closed(code, key)
     st.markdown(TEXTS("no account"))
@@ -105,7 +105,7 @@ def _draw_opening(plan: Sequence[str]) -> tuple[str, str]:
 
 
 def _draw_closed(code: str, key: str) -> None:
-    if classes.board().reopens(code, key):
+    if classes.board().can_reopen(code, key):
         st.info(f"Class {code} is closed.")
         label = "Undo: open it again, with its guesses"
         st.button(
@@ -119,7 +119,7 @@ def _current_class() -> tuple[str, str]:
     """Code and key of this visit's class, from the address or the last visit of this page."""
     code, key = code_from(st.query_params.get(CLASS, "")), st.query_params.get(OPENED, "")
     with address.adopting(CLASS, OPENED) as fresh:
-        if fresh and code and valid_key(key):
+        if fresh and code and is_valid_key(key):
             TEACHER_CLASS.put((code, key))
     code, key = TEACHER_CLASS.get()
     if code and key:
@@ -139,7 +139,7 @@ def _open(new_class: str) -> None:
         TEACHER_CLASS.put((code, key))
 
 
-def _draw_class(code: str, key: str, state: Now) -> None:
+def _draw_class(code: str, key: str, state: ClassState) -> None:
     """Draws what the class is shown, the buttons that lead it, its attendance and results, and the way to join."""
     following.listen(code, state, following.TEACHER)
     left, right = st.columns([3, 1])
@@ -153,7 +153,7 @@ def _draw_class(code: str, key: str, state: Now) -> None:
         board.draw_attendance(state, students_present(code))
         if questions := stops.questions_of(state.stop):
             board.draw_results(code, questions, answers.right_option if state.revealed else None)
-        if state.asked:
+        if state.open_questions:
             st.caption(TEXTS("off the wall"))
         _draw_endings(code, key, state)
     with right:
@@ -161,14 +161,14 @@ def _draw_class(code: str, key: str, state: Now) -> None:
         _draw_reachability()
 
 
-def _draw_lead_buttons(code: str, key: str, state: Now) -> None:
+def _draw_lead_buttons(code: str, key: str, state: ClassState) -> None:
     class_board = classes.board()
     st.button(
         "Reveal",
         key="teacher_reveal",
         icon=":material/visibility:",
-        type="primary" if state.asked else "secondary",
-        disabled=not state.asked,
+        type="primary" if state.open_questions else "secondary",
+        disabled=not state.open_questions,
         on_click=class_board.reveal,
         args=(code, key),
     )
@@ -176,7 +176,7 @@ def _draw_lead_buttons(code: str, key: str, state: Now) -> None:
         "Next",
         key="teacher_next",
         icon=":material/arrow_forward:",
-        type="secondary" if state.asked else "primary",
+        type="secondary" if state.open_questions else "primary",
         disabled=state.at + 1 >= len(state.plan),
         on_click=class_board.move,
         args=(code, key, 1),
@@ -192,10 +192,10 @@ def _draw_lead_buttons(code: str, key: str, state: Now) -> None:
     url = f"{address.app_url('teacher')}/join?{urlencode({'c': code, 'key': key})}"
     st.link_button("Open the projector", url, icon=":material/present_to_all:", help=following.HINT)
     label = "Call back" if state.loose else "On your own now"
-    st.button(label, key="teacher_loose", on_click=class_board.let_go, args=(code, key, not state.loose))
+    st.button(label, key="teacher_loose", on_click=class_board.set_loose, args=(code, key, not state.loose))
 
 
-def _draw_endings(code: str, key: str, state: Now) -> None:
+def _draw_endings(code: str, key: str, state: ClassState) -> None:
     """Draws buttons that delete, which ask first and can be undone, and the download of the results."""
     class_board = classes.board()
     suffix = f"asks_{state.version}"  # a change of the class gives new popovers, which are closed
@@ -206,7 +206,7 @@ def _draw_endings(code: str, key: str, state: Now) -> None:
             ):
                 st.markdown(TEXTS("delete guesses"))
                 st.button("Delete them", key="teacher_clear", on_click=class_board.clear, args=(code, key))
-        if class_board.undoable(code):
+        if class_board.can_undo(code):
             st.button("Undo: bring the guesses back", key="teacher_undo", on_click=class_board.undo, args=(code, key))
         if results := class_board.results(code):
             file = f"class-{code}.csv"
@@ -225,9 +225,9 @@ def _csv(results: list[tuple[str, str, str, int]]) -> str:
 # --- the plan ---
 
 
-def _draw_plan(code: str, key: str, state: Now | None, plan: Sequence[str]) -> None:
+def _draw_plan(code: str, key: str, state: ClassState | None, plan: Sequence[str]) -> None:
     """Draws the plan of the lesson, and the choice of anything else to show."""
-    current = stops.playground(shown_config.last_good())
+    current = stops.playground_stop(shown_config.last_good())
     story = [f"{stops.STORY}-{scene}" for scene in range(1, stops.STORY_SCENES + 1)]
     all_stops = list(dict.fromkeys([stops.START, *LESSONS, *story, current, *plan, *(state.plan if state else ())]))
     session.set_widget(PLANNED, list(plan))
@@ -269,7 +269,7 @@ def _current_plan() -> tuple[str, ...]:
     plan = TEACHER_PLAN.get()
     if plan:
         address.collect_changes({PLAN: plan})
-    return stops.plan_from(plan) or stops.USUAL
+    return stops.plan_from(plan) or stops.DEFAULT_PLAN
 
 
 # --- links without a class ---

@@ -1,1 +1,1 @@
-"""Lessons with their challenges, the glossary, and the class board. No torch, no drawing."""
+"""Lessons with their challenges, the glossary, and the class board. Free of torch and Streamlit."""

@@ -1,8 +1,8 @@
-"""The classes of this server: what each is shown, and what it guesses. Anonymous, bounded, deleted after some hours.
+"""The open classes of this server, the stop that each is shown, and its guesses.
 
-A member is a random token of a browser, known to nobody else; only counts leave the board. They count guesses, not
-people. Clients' addresses are kept as digests under a secret of the process, only to share what is scarce, and stand
-in no file; of a teacher's key a digest is kept.
+Classes are anonymous, bounded in number, and deleted after some hours. A member is a random token of a browser; only
+counts of guesses leave the board. Clients' addresses exist only in memory, as digests under a secret of the process,
+for per-address bounds; of a teacher's key the board stores a digest.
 """
 
 import hashlib
@@ -21,9 +21,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from models.lessons.stops import QUESTIONS, USUAL, questions_of, stop_from, title_of
-from models.lessons.trials import Trials
-from models.log import event, told
+from models.lessons.stops import DEFAULT_PLAN, QUESTIONS, questions_of, stop_from, title_of
+from models.lessons.trials import WrongCodes
+from models.log import error_facts, event
 from models.spec.bounds import (
     MAX_CLASSES,
     MAX_CLASSES_PER_ADDRESS,
@@ -33,27 +33,26 @@ from models.spec.bounds import (
     MAX_STOPS,
 )
 
-# A class is forgotten so long after it was last looked after, a guess after the last of its question.
-AGE_SECONDS = 3 * 3600.0
-UNUSED_SECONDS = 1800.0  # the same until its first guess
-AWAY_SECONDS = 150.0  # without its teacher's page
-UNDO_SECONDS = 600.0  # in which what was deleted can be had back
-SAVE_SECONDS = 0.5  # from a change to the file
-MAX_FILE_BYTES = 2**25  # bytes of a file that is read
-FOLDER = "CLASSES_FOLDER"  # environment variable: where the file is kept
-LETTERS, LENGTH = "ABCDEFGHJKLMNPQRSTUVWXYZ", 4  # of a code: none that is read as a digit
-CODE, MEMBER = re.compile(rf"[{LETTERS}]{{{LENGTH}}}"), re.compile(r"[0-9a-f]{16}")
-GONE = "No class with this code is open."
-TRIED = "Too many wrong codes came from your network. Try again in ten minutes."
-OUT = "The answer is out, so your guess no longer counts."
+AGE_SECONDS = 3 * 3600.0  # a class expires this long after its last sign of life, guesses after their question's last
+UNUSED_SECONDS = 1800.0  # expiry of a class without guesses
+AWAY_SECONDS = 150.0  # without its teacher's page an unused class may lose its place
+UNDO_SECONDS = 600.0  # deleted guesses and closed classes can be restored
+SAVE_SECONDS = 0.5  # delay between a change and the write
+MAX_FILE_BYTES = 2**25
+FOLDER_VARIABLE = "CLASSES_FOLDER"  # environment variable: folder of the file
+CODE_LETTERS, CODE_LENGTH = "ABCDEFGHJKLMNPQRSTUVWXYZ", 4  # without I and O, which look like digits
+CODE, MEMBER = re.compile(rf"[{CODE_LETTERS}]{{{CODE_LENGTH}}}"), re.compile(r"[0-9a-f]{16}")
+NO_SUCH_CLASS = "No class with this code is open."
+TOO_MANY_WRONG_CODES = "Too many wrong codes came from your network. Try again in ten minutes."
+ANSWER_IS_REVEALED = "The answer is out, so your guess no longer counts."
 
 
 @dataclass(frozen=True)
-class Now:
-    """What a class is shown. `led` grows when it is led somewhere, `version` with everything that its pages show.
+class ClassState:
+    """The stop that a class is shown, and its place in the plan.
 
-    `asked`: the questions that may still be guessed; empty once revealed. `loose`: everybody goes where they like.
-    `answered`: how many have guessed at each question of the stop.
+    `loose`: students browse freely. `led` counts the teacher's moves, `version` all changes visible on the class's
+    pages. `guess_counts`: guesses at each question of the stop.
     """
 
     stop: str
@@ -63,29 +62,30 @@ class Now:
     revealed: bool
     led: int
     version: int
-    answered: tuple[int, ...]
+    guess_counts: tuple[int, ...]
 
     @property
-    def asked(self) -> tuple[str, ...]:
-        """The questions that are open."""
+    def open_questions(self) -> tuple[str, ...]:
+        """Questions of the stop that may still be guessed; none once revealed."""
         return () if self.revealed else questions_of(self.stop)
 
 
 @dataclass
 class _Class:
-    """An open class. `guesses`: by question and member the option and a digest of the address; `guessed`: when last.
+    """An open class.
 
-    `cleared`: what was deleted last, and when. `homes`: digests of addresses from which somebody has come into it.
-    `joined`: whether a student's page has ever been connected; `left`: whether none of its pages is any more.
+    `guesses`: (option, digest of the address) by question and member. `guessed`: time of the last guess by question.
+    `cleared`: guesses that were deleted last, and when. `homes`: digests of the addresses admitted so far.
+    `seen`: last sign of life. `joined`: a student's page has been connected. `left`: no page is connected any more.
     """
 
     key: bytes
     opener: str
     seen: float
     homes: set[str] = field(default_factory=set)
-    plan: tuple[str, ...] = USUAL
+    plan: tuple[str, ...] = DEFAULT_PLAN
     at: int = 0
-    stop: str = USUAL[0]
+    stop: str = DEFAULT_PLAN[0]
     loose: bool = False
     revealed: set[str] = field(default_factory=set)
     led: int = 1
@@ -98,13 +98,14 @@ class _Class:
     cleared: tuple[dict[str, dict[str, tuple[str, str]]], float] = field(default_factory=lambda: ({}, 0.0))
 
     def to_json(self) -> dict[str, Any]:
-        """All but addresses and what can be undone."""
-        fields = {
-            name: getattr(self, name) for name in ("seen", "plan", "at", "stop", "loose", "led", "version", "used")
+        """The class without addresses and without what can be undone."""
+        names = ("seen", "plan", "at", "stop", "loose", "led", "version", "used")
+        options = {
+            question: {member: option for member, (option, _) in guesses.items()}
+            for question, guesses in self.guesses.items()
         }
-        options = {question: {who: option for who, (option, _) in of.items()} for question, of in self.guesses.items()}
         return {
-            **fields,
+            **{name: getattr(self, name) for name in names},
             "key": self.key.hex(),
             "revealed": sorted(self.revealed),
             "guesses": options,
@@ -113,14 +114,16 @@ class _Class:
 
     @classmethod
     def from_json(cls, saved: Mapping[str, Any]) -> "_Class":
-        """A class of a file; whatever error a file that is none raises."""
-        plan = tuple(stop for item in saved["plan"][:MAX_STOPS] if (stop := stop_from(item))) or USUAL
+        """Restores a class; raises various errors for malformed data."""
+        plan = tuple(stop for option in saved["plan"][:MAX_STOPS] if (stop := stop_from(option))) or DEFAULT_PLAN
         stop = stop_from(saved["stop"]) or plan[0]
         guesses = {
             question: {
-                who: (item, "") for who, item in list(of.items())[:MAX_GUESSES] if item in QUESTIONS[question].options
+                member: (option, "")
+                for member, option in list(members.items())[:MAX_GUESSES]
+                if option in QUESTIONS[question].options
             }
-            for question, of in saved["guesses"].items()
+            for question, members in saved["guesses"].items()
             if question in QUESTIONS
         }
         return cls(
@@ -131,7 +134,7 @@ class _Class:
             at=min(max(int(saved["at"]), 0), len(plan) - 1),
             stop=stop,
             loose=bool(saved["loose"]),
-            revealed={stop for item in saved["revealed"] if (stop := stop_from(item))},
+            revealed={stop for option in saved["revealed"] if (stop := stop_from(option))},
             led=int(saved["led"]),
             version=int(saved["version"]),
             used=bool(saved["used"]),
@@ -141,22 +144,24 @@ class _Class:
 
 
 class Board:
-    """All classes of this server, under one lock. `clock` gives seconds, which go on while the server is down."""
+    """All classes of this server, under one lock. `clock`: wall-clock seconds, comparable between restarts."""
 
     def __init__(self, clock: Callable[[], float] = time.time) -> None:
-        self._clock, self._lock, self._secret = clock, threading.Lock(), secrets.token_bytes(16)
-        self._trials = Trials(clock)
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._secret = secrets.token_bytes(16)
+        self._wrong_codes = WrongCodes(clock)
         self._classes: dict[str, _Class] = {}
         self._closed: dict[str, tuple[_Class, float]] = {}
         self._file: Path | None = None
         self._saving: threading.Timer | None = None
         self._writing = threading.Lock()
-        self._heard: list[Callable[[str], object]] = []
+        self._listeners: list[Callable[[str], object]] = []
 
     # --- the file ---
 
-    def keep(self, file: Path) -> None:
-        """From now on keeps the classes in a file, and takes up those that it holds. One process has one file."""
+    def persist_to(self, file: Path) -> None:
+        """Restores the classes of a file and saves all changes to it from now on. One process has one file."""
         restored: dict[str, _Class] = {}
         try:
             if file.exists() and file.stat().st_size <= MAX_FILE_BYTES:
@@ -164,195 +169,196 @@ class Board:
                 restored = {
                     code: _Class.from_json(saved_class)
                     for code, saved_class in list(saved.items())[:MAX_CLASSES]
-                    if valid(code)
+                    if is_valid_code(code)
                 }
         except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-            event("classes_unreadable", logging.WARNING, **told(error))
+            event("classes_unreadable", logging.WARNING, **error_facts(error))
         with self._lock:
             self._file = file
             self._classes = restored | self._classes
-            self._forget()
+            self._drop_expired()
             event("classes_kept", classes=len(self._classes))
 
     def save(self) -> None:
-        """Writes the file, where there is one: whole or not at all."""
+        """Writes the file atomically, if there is one."""
         with self._writing:
             with self._lock:
-                self._saving, file = None, self._file
+                self._saving = None
+                file = self._file
                 saved = {"classes": {code: class_.to_json() for code, class_ in self._classes.items()}}
             if file is None or not (saved["classes"] or file.exists()):
                 return
-            whole = file.with_name(f"{file.name}.new")
+            temporary = file.with_name(f"{file.name}.new")
             try:
                 file.parent.mkdir(parents=True, exist_ok=True)
-                with os.fdopen(os.open(whole, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as out:
+                with os.fdopen(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as out:
                     json.dump(saved, out)
                     out.flush()
                     os.fsync(out.fileno())
-                whole.replace(file)
+                temporary.replace(file)
             except OSError as error:
-                event("classes_not_saved", logging.WARNING, **told(error))
+                event("classes_not_saved", logging.WARNING, **error_facts(error))
 
     def _changed(self, code: str, *, shown: bool = True) -> None:
-        """Under the lock: notes that a class has changed. `shown`: what its pages show."""
+        """Schedules a save and notifies the listeners; the caller holds the lock. `shown`: its pages must update."""
         if shown and code in self._classes:
             self._classes[code].version += 1
         if self._file is not None and self._saving is None:
             self._saving = threading.Timer(SAVE_SECONDS, self.save)
             self._saving.daemon = True
             self._saving.start()
-        for listener in self._heard:
+        for listener in self._listeners:
             listener(code)
 
-    def listen(self, listener: Callable[[str], object]) -> None:
-        """Calls a function with the code of every class that has changed, in any thread, under the board's lock."""
+    def add_listener(self, listener: Callable[[str], object]) -> None:
+        """Calls a function with the code of each class that changes, in any thread, under the board's lock."""
         with self._lock:
-            self._heard.append(listener)
+            self._listeners.append(listener)
 
     # --- the teacher ---
 
-    def open(self, address: str = "", wanted: str = "") -> tuple[str, str, str]:
-        """Opens a class for a client's address; its code, its key and "", or twice "" and why it is refused.
+    def open(self, address: str = "", preferred_code: str = "") -> tuple[str, str, str]:
+        """Opens a class; returns its code, its key and "", or "", "" and the reason for a refusal.
 
-        `wanted`: a code that it is to have, if that is free. The key is always the board's own: one from an address
-        may be known to whoever made the link.
+        `preferred_code`: used if it is free. The key is always drawn here: whoever made a link would know a key in it.
         """
-        opener = self._digest(address)
+        opener = self._address_digest(address)
         with self._lock:
-            self._forget()
+            self._drop_expired()
             of_address = [name for name, class_ in self._classes.items() if class_.opener == opener]
             if len(of_address) >= MAX_CLASSES_PER_ADDRESS and not self._make_room(of_address):
                 already = f"Your network already has {MAX_CLASSES_PER_ADDRESS} open classes"
                 return "", "", f"{already}, the most allowed. Close one first."
             if len(self._classes) >= MAX_CLASSES and not self._make_room(self._classes):
                 return "", "", f"This server is full: it holds at most {MAX_CLASSES} classes. Try again later."
-            taken, code = {*self._classes, *self._closed}, wanted
-            while not valid(code) or code in taken:
+            taken, code = {*self._classes, *self._closed}, preferred_code
+            while not is_valid_code(code) or code in taken:
                 code = new_code()
             key = secrets.token_urlsafe(9)
-            self._classes[code] = _Class(_digested(key), opener, self._clock(), {opener})
+            self._classes[code] = _Class(_key_digest(key), opener, self._clock(), {opener})
             event("class_opened", classes=len(self._classes))
             self._changed(code)
             return code, key, ""
 
-    def look_after(self, code: str, key: str) -> bool:
-        """Keeps a class alive for the holder of its key; False if there is none that is theirs.
+    def keep_alive(self, code: str, key: str) -> bool:
+        """Keeps a class alive for the holder of its key; False without such a class.
 
-        It never opens one: addresses and polls call it, and a closed class must stay closed.
+        Never opens one, as links and polls call it and a closed class must stay closed.
         """
         with self._lock:
-            self._forget()
-            class_ = self._mine(code, key)
+            self._drop_expired()
+            class_ = self._owned_class(code, key)
             if class_ is not None:
-                class_.seen, class_.left = self._clock(), False
+                self._touch(class_)
             return class_ is not None
 
     def seen(self, code: str) -> None:
-        """Keeps a class alive, because a page of its teacher's is connected."""
+        """Keeps a class alive while a page of its teacher is connected."""
         with self._lock:
             if code in self._classes:
-                self._classes[code].seen, self._classes[code].left = self._clock(), False
+                self._touch(self._classes[code])
 
     def joined(self, code: str) -> None:
-        """Notes that a student's page is connected."""
+        """Records that a student's page is connected."""
         with self._lock:
             if code in self._classes:
                 self._classes[code].joined = True
 
     def left(self, code: str) -> None:
-        """Notes that no page of a class is connected any more: if nobody has joined it, another may have its place."""
+        """Records that no page is connected any more; a class that nobody joined may then lose its place."""
         with self._lock:
             if code in self._classes:
                 self._classes[code].left = True
 
     def set_plan(self, code: str, key: str, plan: Sequence[str]) -> None:
-        """What the class is to be shown, in order; a class that is shown none of it keeps what it is shown."""
+        """Sets the stops of a class in order; the current stop stays unless the class has not begun."""
         with self._lock:
-            class_ = self._mine(code, key)
+            class_ = self._owned_class(code, key)
             stops = tuple(dict.fromkeys(stop for name in plan if (stop := stop_from(name))))[:MAX_STOPS]
             if class_ is None or not stops or stops == class_.plan:
                 return
-            began = class_.led == 1 and not class_.used and class_.stop == class_.plan[0]
-            class_.plan, class_.at = stops, stops.index(class_.stop) if class_.stop in stops else 0
-            if began and class_.stop not in stops[:1]:
+            is_untouched = class_.led == 1 and not class_.used and class_.stop == class_.plan[0]
+            class_.plan = stops
+            class_.at = stops.index(class_.stop) if class_.stop in stops else 0
+            if is_untouched and class_.stop not in stops[:1]:
                 self._lead(class_, stops[0])
             self._changed(code)
 
     def show(self, code: str, key: str, stop: str) -> None:
-        """Leads the class to a stop, of its plan or not, and calls it back."""
+        """Leads the class to a stop, in its plan or not."""
         with self._lock:
-            class_, stop = self._mine(code, key), stop_from(stop)
+            class_, stop = self._owned_class(code, key), stop_from(stop)
             if class_ is not None and stop:
                 self._lead(class_, stop)
                 self._changed(code)
 
     def move(self, code: str, key: str, by: int) -> None:
-        """Leads the class to the next stop of its plan, with -1 to the one before; nowhere beyond its ends."""
+        """Leads the class `by` stops along its plan; does nothing beyond the ends."""
         with self._lock:
-            class_ = self._mine(code, key)
+            class_ = self._owned_class(code, key)
             if class_ is not None and 0 <= class_.at + by < len(class_.plan):
                 self._lead(class_, class_.plan[class_.at + by])
                 self._changed(code)
 
     def reveal(self, code: str, key: str) -> None:
-        """Shows everybody the class's guesses at its stop, and what answers them."""
+        """Reveals the guesses at the stop and their answer."""
         with self._lock:
-            class_ = self._mine(code, key)
+            class_ = self._owned_class(code, key)
             if class_ is not None and class_.stop not in class_.revealed and questions_of(class_.stop):
                 class_.revealed.add(class_.stop)
                 self._changed(code)
 
-    def let_go(self, code: str, key: str, loose: bool) -> None:
-        """Lets everybody go where they like, or calls them back."""
+    def set_loose(self, code: str, key: str, loose: bool) -> None:
+        """Lets students browse freely, or calls them back."""
         with self._lock:
-            class_ = self._mine(code, key)
+            class_ = self._owned_class(code, key)
             if class_ is not None and class_.loose != loose:
                 class_.loose = loose
                 class_.led += not loose
                 self._changed(code)
 
     def clear(self, code: str, key: str) -> None:
-        """Deletes the guesses at the stop, which can be guessed again; `undo` brings them back for a while."""
+        """Deletes the guesses at the stop and reopens its questions; `undo` restores them for UNDO_SECONDS."""
         with self._lock:
-            class_ = self._mine(code, key)
+            class_ = self._owned_class(code, key)
             if class_ is not None:
-                gone = {question: class_.guesses.pop(question, {}) for question in questions_of(class_.stop)}
-                class_.cleared = gone, self._clock()
+                cleared = {question: class_.guesses.pop(question, {}) for question in questions_of(class_.stop)}
+                class_.cleared = cleared, self._clock()
                 class_.revealed.discard(class_.stop)
                 self._changed(code)
 
     def undo(self, code: str, key: str) -> None:
-        """Brings back what `clear` has deleted last; who has guessed since then keeps the new guess."""
+        """Restores the guesses that `clear` deleted last; newer guesses take precedence."""
         with self._lock:
-            class_ = self._mine(code, key)
-            if class_ is not None and self._undoable(class_):
-                for question, before in class_.cleared[0].items():
-                    both = before | class_.guesses.get(question, {})
-                    class_.guesses[question] = dict(list(both.items())[:MAX_GUESSES])
+            class_ = self._owned_class(code, key)
+            if class_ is not None and self._can_undo(class_):
+                for question, cleared in class_.cleared[0].items():
+                    merged = cleared | class_.guesses.get(question, {})
+                    class_.guesses[question] = dict(list(merged.items())[:MAX_GUESSES])
                     class_.guessed[question] = self._clock()
                 class_.cleared = {}, 0.0
                 self._changed(code)
 
-    def undoable(self, code: str) -> bool:
-        """Whether `undo` would bring guesses back."""
+    def can_undo(self, code: str) -> bool:
+        """Whether `undo` would restore guesses."""
         with self._lock:
             class_ = self._classes.get(code)
-            return class_ is not None and self._undoable(class_)
+            return class_ is not None and self._can_undo(class_)
 
     def close(self, code: str, key: str) -> None:
-        """Closes a class; `reopen` brings it back for a while, with all its guesses."""
+        """Closes a class; `reopen` restores it with all guesses for UNDO_SECONDS."""
         with self._lock:
-            class_ = self._mine(code, key)
+            class_ = self._owned_class(code, key)
             if class_ is not None:
                 self._closed[code] = self._classes.pop(code), self._clock()
                 event("class_closed", classes=len(self._classes))
                 self._changed(code)
 
     def reopen(self, code: str, key: str) -> None:
-        """Opens a class again that was closed a while ago."""
+        """Reopens a class that was closed less than UNDO_SECONDS ago."""
         with self._lock:
-            self._forget()
-            if not self._reopens(code, key):
+            self._drop_expired()
+            if not self._can_reopen(code, key):
                 return
             if len(self._classes) >= MAX_CLASSES and not self._make_room(self._classes):
                 return
@@ -360,76 +366,87 @@ class Board:
             self._classes[code].seen = self._clock()
             self._changed(code)
 
-    def reopens(self, code: str, key: str) -> bool:
-        """Whether the holder of a class's key has closed it so recently that it can be opened again."""
+    def can_reopen(self, code: str, key: str) -> bool:
+        """Whether the holder of the key can reopen a closed class."""
         with self._lock:
-            self._forget()
-            return self._reopens(code, key)
+            self._drop_expired()
+            return self._can_reopen(code, key)
 
     # --- the class ---
 
     def admit(self, code: str, address: str) -> str:
-        """Lets a client come into a class by its code. Returns why not, GONE or TRIED, or "".
+        """Admits a client to a class by its code; returns "" or NO_SUCH_CLASS or TOO_MANY_WRONG_CODES.
 
-        Who has tried many wrong codes is let in only where others of their address are: at a school, in its own class.
+        After many wrong codes an address is admitted only to a class that it has joined before, such as a school's own.
         """
         with self._lock:
-            self._forget()
-            class_, origin = self._classes.get(code), self._digest(address)
-            if self._trials.too_many(origin) and (class_ is None or origin not in class_.homes):
-                return TRIED
+            self._drop_expired()
+            class_ = self._classes.get(code)
+            origin = self._address_digest(address)
+            if self._wrong_codes.too_many(origin) and (class_ is None or origin not in class_.homes):
+                return TOO_MANY_WRONG_CODES
             if class_ is None:
-                self._trials.note(origin, code)
-                return GONE
+                self._wrong_codes.note(origin, code)
+                return NO_SUCH_CLASS
             if len(class_.homes) < MAX_HOMES_PER_CLASS:
                 class_.homes.add(origin)
             return ""
 
-    def now(self, code: str) -> Now | None:
-        """What a class is shown; None if no class of this code is open."""
+    def now(self, code: str) -> ClassState | None:
+        """State of a class; None if no class with this code is open."""
         with self._lock:
-            self._forget()
+            self._drop_expired()
             class_ = self._classes.get(code)
             if class_ is None:
                 return None
-            asked = questions_of(class_.stop)
-            answered = tuple(len(class_.guesses.get(question, {})) for question in asked)
-            out = not asked or class_.stop in class_.revealed
-            return Now(class_.stop, class_.plan, class_.at, class_.loose, out, class_.led, class_.version, answered)
+            open_questions = questions_of(class_.stop)
+            guess_counts = tuple(len(class_.guesses.get(question, {})) for question in open_questions)
+            return ClassState(
+                class_.stop,
+                class_.plan,
+                class_.at,
+                class_.loose,
+                revealed=not open_questions or class_.stop in class_.revealed,
+                led=class_.led,
+                version=class_.version,
+                guess_counts=guess_counts,
+            )
 
     def guess(self, code: str, question: str, member: str, option: str, address: str = "") -> str:
-        """Counts a member's guess, which may be changed until the answer is out. Returns why it is refused, or "".
+        """Records or changes a member's guess; returns "" or the reason for a refusal.
 
-        A class may come from one address. On a full board the last guess from the most frequent address gives way to
-        one from a rarer address, so that no client's many sessions keep the others out.
+        When the class is full, a guess evicts the latest one of the most frequent address, so that the sessions of one
+        client cannot keep others out. ValueError for an unknown question or option.
         """
         if question not in QUESTIONS or option not in QUESTIONS[question].options:
             raise ValueError(f"{option!r} is no option of a question {question!r}")
         with self._lock:
-            self._forget()
+            self._drop_expired()
             class_ = self._classes.get(code)
             if class_ is None:
-                return GONE
+                return NO_SUCH_CLASS
             if question not in questions_of(class_.stop) or class_.stop in class_.revealed:
-                return OUT
-            guesses, origin = class_.guesses.setdefault(question, {}), self._digest(address)
-            if member not in guesses and len(guesses) >= MAX_GUESSES and not _give_way(guesses, origin):
+                return ANSWER_IS_REVEALED
+            guesses = class_.guesses.setdefault(question, {})
+            origin = self._address_digest(address)
+            if member not in guesses and len(guesses) >= MAX_GUESSES and not _evict_guess(guesses, origin):
                 return f"This class already has {MAX_GUESSES} guesses, the most it can hold; yours is not counted."
             guesses[member] = (option, guesses[member][1] if member in guesses else origin)
-            class_.guessed[question], class_.used = self._clock(), True
+            class_.guessed[question] = self._clock()
+            class_.used = True
             self._changed(code, shown=False)
             return ""
 
     def guess_of(self, code: str, question: str, member: str) -> str:
-        """The option that a member has guessed; empty for none."""
+        """Option that a member has guessed, or ""."""
         with self._lock:
             class_ = self._classes.get(code)
             return class_.guesses.get(question, {}).get(member, ("", ""))[0] if class_ is not None else ""
 
     def counts(self, code: str, question: str) -> dict[str, int] | None:
-        """Guesses by option of a question, in its order; None if no class of this code is open."""
+        """Number of guesses by option, in the question's order; None if no class with this code is open."""
         with self._lock:
-            self._forget()
+            self._drop_expired()
             class_ = self._classes.get(code)
             if class_ is None:
                 return None
@@ -437,7 +454,7 @@ class Board:
             return {option: chosen[option] for option in QUESTIONS[question].options}
 
     def results(self, code: str) -> list[tuple[str, str, str, int]]:
-        """Stop, question, option and number of guesses, of every stop that has been revealed, in the plan's order."""
+        """(stop, question, option, number of guesses) for each revealed stop, in the plan's order."""
         with self._lock:
             class_ = self._classes.get(code)
             stops = (*class_.plan, *sorted(class_.revealed - {*class_.plan})) if class_ is not None else ()
@@ -449,108 +466,110 @@ class Board:
             for option, count in (self.counts(code, question) or {}).items()
         ]
 
-    # --- under the lock ---
+    # --- the caller holds the lock ---
 
-    def _mine(self, code: str, key: str) -> _Class | None:
+    def _touch(self, class_: _Class) -> None:
+        class_.seen = self._clock()
+        class_.left = False
+
+    def _owned_class(self, code: str, key: str) -> _Class | None:
         class_ = self._classes.get(code)
-        return class_ if class_ is not None and hmac.compare_digest(class_.key, _digested(key)) else None
+        return class_ if class_ is not None and hmac.compare_digest(class_.key, _key_digest(key)) else None
 
-    def _reopens(self, code: str, key: str) -> bool:
-        return code in self._closed and hmac.compare_digest(self._closed[code][0].key, _digested(key))
+    def _can_reopen(self, code: str, key: str) -> bool:
+        return code in self._closed and hmac.compare_digest(self._closed[code][0].key, _key_digest(key))
 
     @staticmethod
     def _lead(class_: _Class, stop: str) -> None:
-        class_.stop, class_.loose, class_.led = stop, False, class_.led + 1
+        class_.stop = stop
+        class_.loose = False
+        class_.led += 1
         if stop in class_.plan:
             class_.at = class_.plan.index(stop)
 
-    def _undoable(self, class_: _Class) -> bool:
+    def _can_undo(self, class_: _Class) -> bool:
         return any(class_.cleared[0].values()) and self._clock() - class_.cleared[1] < UNDO_SECONDS
 
-    def _forget(self) -> None:
-        """Drops what is too old: classes not kept alive, and guesses for questions long over."""
+    def _drop_expired(self) -> None:
+        """Drops expired classes, and guesses whose question is long over."""
         now = self._clock()
         oldest = now - AGE_SECONDS
-        least = {True: oldest, False: now - UNUSED_SECONDS}  # by whether anybody has guessed
-        self._classes = {code: class_ for code, class_ in self._classes.items() if class_.seen > least[class_.used]}
+        expiry = {True: oldest, False: now - UNUSED_SECONDS}  # by whether the class is used
+        self._classes = {code: class_ for code, class_ in self._classes.items() if class_.seen > expiry[class_.used]}
         closed = [(code, entry) for code, entry in self._closed.items() if entry[1] > now - UNDO_SECONDS]
         self._closed = dict(closed[-MAX_CLASSES:])
         for class_ in self._classes.values():
-            for question in [question for question, at in class_.guessed.items() if at <= oldest]:
+            for question in [question for question, guessed_at in class_.guessed.items() if guessed_at <= oldest]:
                 class_.guesses.pop(question, None)
                 del class_.guessed[question]
 
-    def _make_room(self, among: Collection[str]) -> bool:
-        """Drops, of some classes without a guess, the one whose teacher's page is away longest; returns whether.
+    def _make_room(self, codes: Collection[str]) -> bool:
+        """Drops the unused class, among `codes`, whose teacher's page has been away longest; returns whether it did.
 
-        Where nobody has joined, it is away as soon as it is closed.
+        A class that nobody joined counts as abandoned as soon as its last page is closed.
         """
-        away = self._clock() - AWAY_SECONDS
+        away_since = self._clock() - AWAY_SECONDS
 
-        def gone(class_: _Class) -> bool:
-            return not class_.used and (class_.seen < away or (class_.left and not class_.joined))
+        def is_abandoned(class_: _Class) -> bool:
+            return not class_.used and (class_.seen < away_since or (class_.left and not class_.joined))
 
-        spare = [code for code in among if gone(self._classes[code])]
-        if spare:
-            del self._classes[min(spare, key=lambda code: self._classes[code].seen)]
-        return bool(spare)
+        abandoned = [code for code in codes if is_abandoned(self._classes[code])]
+        if abandoned:
+            del self._classes[min(abandoned, key=lambda code: self._classes[code].seen)]
+        return bool(abandoned)
 
-    def _digest(self, address: str) -> str:
+    def _address_digest(self, address: str) -> str:
         return hashlib.blake2b(address.encode(), key=self._secret, digest_size=8).hexdigest()
 
 
-def _give_way(guesses: dict[str, tuple[str, str]], origin: str) -> bool:
-    """Drops the last guess from the address with most, if that has two more than this one; returns whether."""
+def _evict_guess(guesses: dict[str, tuple[str, str]], origin: str) -> bool:
+    """Drops the latest guess of the most frequent address if it has two more than `origin`; returns whether it did."""
     counts = Counter(address for _, address in guesses.values())
-    most, count = counts.most_common(1)[0]
+    frequent, count = counts.most_common(1)[0]
     if count < counts[origin] + 2:
         return False
-    del guesses[next(member for member, (_, address) in reversed(guesses.items()) if address == most)]
+    del guesses[next(member for member, (_, address) in reversed(guesses.items()) if address == frequent)]
     return True
 
 
 def new_code() -> str:
-    """A code that is drawn by chance."""
-    return "".join(secrets.choice(LETTERS) for _ in range(LENGTH))
+    return "".join(secrets.choice(CODE_LETTERS) for _ in range(CODE_LENGTH))
 
 
 def code_from(text: str) -> str:
-    """The code that somebody may have meant; empty if that can be none."""
+    """Normalises a typed code; "" if it cannot be one."""
     code = re.sub(r"[\s-]", "", text[:40]).upper()
-    return code if valid(code) else ""
+    return code if is_valid_code(code) else ""
 
 
-def valid(code: str) -> bool:
-    """Whether a text can be a class code."""
+def is_valid_code(code: str) -> bool:
     return CODE.fullmatch(code) is not None
 
 
-def valid_key(key: str) -> bool:
-    """Whether a text can be the key of a class."""
+def is_valid_key(key: str) -> bool:
     return 0 < len(key) <= MAX_KEY_CHARS
 
 
-def valid_member(member: str) -> bool:
-    """Whether a text can be a member's token."""
+def is_valid_member(member: str) -> bool:
     return MEMBER.fullmatch(member) is not None
 
 
-def _digested(key: str) -> bytes:
+def _key_digest(key: str) -> bytes:
     return hashlib.sha256(key[:MAX_KEY_CHARS].encode(errors="replace")).digest()
 
 
 def classes_file(port: int) -> Path:
-    """The file of the server at a port: in the folder CLASSES_FOLDER, or in the user's cache."""
-    if given := os.environ.get(FOLDER):
-        return Path(given) / f"classes-{port}.json"
+    """File of the server at a port, in the folder $CLASSES_FOLDER or the user's cache."""
+    if folder := os.environ.get(FOLDER_VARIABLE):
+        return Path(folder) / f"classes-{port}.json"
     cache = os.environ.get("LOCALAPPDATA" if sys.platform == "win32" else "XDG_CACHE_HOME")
     return (Path(cache) if cache else Path.home() / ".cache") / "add-norm-playground" / f"classes-{port}.json"
 
 
-# Kept in `sys`: Streamlit reloads this module for the pages when a file is saved, but not for the routes.
+# In `sys`, because Streamlit reloads this module for the pages when a source file changes, but not for the routes.
 _board: Board = sys.__dict__.setdefault("_add_norm_board", Board())
 
 
 def board() -> Board:
-    """The board of this server process. Not in Streamlit's cache, which any client can ask the server to clear."""
+    """The board of this process. Not in Streamlit's cache, which any client can clear."""
     return _board

@@ -1,4 +1,4 @@
-"""Challenges and their checks: rules on a configuration and the trace of its finished run."""
+"""Challenges, and checks of an attempt: its configuration and the trace of its finished run."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,15 +15,15 @@ from models.trace import Trace
 
 @dataclass(frozen=True)
 class Goal:
-    """A condition on a finished trace: its text, and whether it is met, with the measured value."""
+    """A condition on a finished trace: its text, and a function that returns whether it is met and the measured value."""
 
     text: str
-    met: Callable[[Trace], tuple[bool, str]]
+    is_met: Callable[[Trace], tuple[bool, str]]
 
 
 @dataclass(frozen=True)
 class Challenge:
-    """Reach all goals from `base`, changing only `fields`; `limits` are (field, minimum, maximum)."""
+    """Goals to reach from `base` by changing only `fields`; `limits` are (field, minimum, maximum)."""
 
     text: str
     base: RunConfig
@@ -34,7 +34,7 @@ class Challenge:
 
 @dataclass(frozen=True)
 class Check:
-    """Whether a challenge is passed, with sentences on missed and reached goals and, after a miss, a hint."""
+    """Whether a challenge is passed, sentences on missed and reached goals, and a hint after a miss."""
 
     passed: bool
     missing: tuple[str, ...] = ()
@@ -43,22 +43,22 @@ class Check:
 
 
 def check(challenge: Challenge, cfg: RunConfig, trace: Trace | None) -> Check:
-    """The verdict on an attempt: checks its fields, then whether the run is finished, then the goals."""
-    astray = out_of_bounds(challenge, cfg)
-    if astray:
-        return Check(False, astray)
+    """Checks an attempt: first its fields, then whether the run is finished, then the goals."""
+    violations = rule_violations(challenge, cfg)
+    if violations:
+        return Check(False, violations)
     if trace is None or (len(trace) < cfg.steps and trace.divergence is None):
         return Check(False, (f"The run has {0 if trace is None else len(trace)} of its {cfg.steps} steps.",))
     if trace.divergence is not None:
-        return Check(False, (trace.divergence.sentence(),), hint=did(trace))
-    results = [(*goal.met(trace), goal.text) for goal in challenge.goals]
-    missing = tuple(f"Not reached: {text}; {measured}." for met, measured, text in results if not met)
-    reached = tuple(f"Reached: {text}; {measured}." for met, measured, text in results if met)
-    return Check(not missing, missing, reached, did(trace) if missing else "")
+        return Check(False, (trace.divergence.sentence(),), hint=outcome_in_words(trace))
+    results = [(*goal.is_met(trace), goal.text) for goal in challenge.goals]
+    missing = tuple(f"Not reached: {text}; {measured}." for is_met, measured, text in results if not is_met)
+    reached = tuple(f"Reached: {text}; {measured}." for is_met, measured, text in results if is_met)
+    return Check(not missing, missing, reached, outcome_in_words(trace) if missing else "")
 
 
-def did(trace: Trace) -> str:
-    """What signal and gradient did before training, and where the loss went: a hint after a miss."""
+def outcome_in_words(trace: Trace) -> str:
+    """Change of signal and gradient before training, and of the loss: the hint after a miss."""
     stream = change_in_words("the signal", stream_change(trace), "over depth")
     gradient = change_in_words("the gradient", gradient_change(trace), "on its way back")
     finite = trace.loss[np.isfinite(trace.loss)]
@@ -66,8 +66,8 @@ def did(trace: Trace) -> str:
     return f"What happened: before training {stream}, and {gradient}.{loss}"
 
 
-def out_of_bounds(challenge: Challenge, cfg: RunConfig) -> tuple[str, ...]:
-    """Sentences on fields that an attempt must not change or has moved beyond their limits."""
+def rule_violations(challenge: Challenge, cfg: RunConfig) -> tuple[str, ...]:
+    """Sentences on fields that the attempt must not change or that exceed their limits."""
     lines = [
         f"{knobs()[name][1].label} is {display_value(getattr(cfg, name))}; this challenge leaves it at "
         f"{display_value(getattr(challenge.base, name))}."
@@ -84,57 +84,64 @@ def out_of_bounds(challenge: Challenge, cfg: RunConfig) -> tuple[str, ...]:
 
 
 def loss_within(target: float, steps: int) -> Goal:
-    """A mean training loss over LATELY batches of at most `target`, at some step before `steps`."""
+    """Goal: a mean training loss over LATELY batches of at most `target` before step `steps`."""
 
-    def met(trace: Trace) -> tuple[bool, str]:
-        lately = recent_losses(trace.loss[:steps])
-        if not len(lately) or not np.isfinite(lately).any():
+    def is_met(trace: Trace) -> tuple[bool, str]:
+        recent = recent_losses(trace.loss[:steps])
+        if not len(recent) or not np.isfinite(recent).any():
             return False, "no loss was measured"
-        best = int(np.nanargmin(lately))
-        below = np.flatnonzero(lately <= target)
+        best = int(np.nanargmin(recent))
+        below = np.flatnonzero(recent <= target)
         if len(below):
-            return True, f"it is {number(lately[below[0]])} at step {below[0] + LATELY - 1}"
-        return False, f"the lowest was {number(lately[best])}, at step {best + LATELY - 1}"
+            return True, f"it is {number(recent[below[0]])} at step {below[0] + LATELY - 1}"
+        return False, f"the lowest was {number(recent[best])}, at step {best + LATELY - 1}"
 
-    return Goal(f"a loss of {target:g} (mean of {LATELY} batches) within {steps} steps", met)
+    return Goal(f"a loss of {target:g} (mean of {LATELY} batches) within {steps} steps", is_met)
 
 
 def first_loss_at_most(bound: float) -> Goal:
-    """A loss of the untrained net of at most `bound`."""
+    """Goal: a loss of at most `bound` before training."""
 
-    def met(trace: Trace) -> tuple[bool, str]:
+    def is_met(trace: Trace) -> tuple[bool, str]:
         return bool(trace.loss[0] <= bound), f"it is {number(trace.loss[0])}"
 
-    return Goal(f"a loss of at most {bound:g} before training", met)
+    return Goal(f"a loss of at most {bound:g} before training", is_met)
 
 
 def accuracy_at_least(share: float) -> Goal:
-    """A held-out accuracy of at least `share` after the last step."""
+    """Goal: a held-out accuracy of at least `share` after the last step."""
 
-    def met(trace: Trace) -> tuple[bool, str]:
+    def is_met(trace: Trace) -> tuple[bool, str]:
         accuracy = trace.frames[-1].held_out_accuracy if trace.frames else float("nan")
         return bool(accuracy >= share), f"it is {accuracy:.1%}"
 
-    return Goal(f"a held-out accuracy of {share:.0%} after the last step", met)
+    return Goal(f"a held-out accuracy of {share:.0%} after the last step", is_met)
 
 
 def stream_within(factor: float) -> Goal:
-    """Before training, a stream whose RMS at the end is within a factor of that at the input."""
+    """Goal: before training, an RMS at the end of the stream within a factor of that at the input."""
 
-    def met(trace: Trace) -> tuple[bool, str]:
+    def is_met(trace: Trace) -> tuple[bool, str]:
         ratio = float(trace.act_rms[0, -1] / trace.act_rms[0, 0])
         return bool(1 / factor <= ratio <= factor), f"it changes by a factor of {number(ratio)}"
 
-    return Goal(f"before training, a stream whose RMS at the end is within a factor of {factor:g} of the input's", met)
+    return Goal(
+        f"before training, a stream whose RMS at the end is within a factor of {factor:g} of the input's", is_met
+    )
 
 
 def cosine_at_most(cosine: float) -> Goal:
-    """Before training, different samples whose cosine at the end of the stream is at most this."""
+    """Goal: before training, a mean cosine between samples of at most `cosine` at the end of the stream."""
 
-    def met(trace: Trace) -> tuple[bool, str]:
+<<<<<<< HEAD
+    def is_met(trace: Trace) -> tuple[bool, str]:
         return final_cosine(trace) <= cosine, f"it is {final_cosine(trace):.2f}"
+=======
+    def is_met(trace: Trace) -> tuple[bool, str]:
+        return likeness(trace) <= cosine, f"it is {likeness(trace):.2f}"
+>>>>>>> 40035ed5 (lessons, log, trace: say what board, glossary and log do in plain terms)
 
-    return Goal(f"before training, a sample cosine of at most {cosine:g} at the end of the stream", met)
+    return Goal(f"before training, a sample cosine of at most {cosine:g} at the end of the stream", is_met)
 
 
 GOALS: dict[str, Callable[..., Goal]] = {

@@ -46,9 +46,9 @@ class Term:
     text: str
     formula: str = ""
     source: str = ""
-    met: tuple[str, ...] = ("playground",)
-    see: tuple[str, ...] = ()
-    of: str = ""  # what it is, of a control, an option or an arrangement
+    pages: tuple[str, ...] = ("playground",)
+    related: tuple[str, ...] = ()
+    category: str = ""  # what it is, of a control, an option or an arrangement
 
 
 @dataclass(frozen=True)
@@ -58,9 +58,11 @@ class GlossaryEntry:
     word: str
     senses: tuple[Term, ...]
 
-    def says(self) -> str:
+    def searchable_text(self) -> str:
         """The text that a search looks through."""
-        return " ".join((self.word, *(f"{sense.of} {sense.text} {sense.source}" for sense in self.senses))).casefold()
+        return " ".join(
+            (self.word, *(f"{sense.category} {sense.text} {sense.source}" for sense in self.senses))
+        ).casefold()
 
 
 def key_of(word: str) -> str:
@@ -68,23 +70,23 @@ def key_of(word: str) -> str:
     return " ".join(word.casefold().split())
 
 
-def _meant(text: str) -> str:
+def _with_synonym(text: str) -> str:
     """A search with a synonym in the app's own words."""
     synonyms = SYNONYMS["synonyms"]
     return synonyms.get(key_of(text).replace("-", " "), synonyms.get(key_of(text), text))
 
 
-def near(word: str) -> str:
+def nearest_term(word: str) -> str:
     """The term that a synonym stands for, or the one spelled most like it, or ""."""
-    if key_of(_meant(word)) in ENTRIES:
-        return key_of(_meant(word))
+    if key_of(_with_synonym(word)) in ENTRIES:
+        return key_of(_with_synonym(word))
     return next(iter(get_close_matches(key_of(word), ENTRIES, 1)), "")
 
 
 def search(text: str) -> list[str]:
     """The keys of all entries that contain every word of a text; matches in the term itself come first."""
-    parts = _meant(text).casefold().split()
-    keys = [key for key, entry in ENTRIES.items() if all(part in entry.says() for part in parts)]
+    parts = _with_synonym(text).casefold().split()
+    keys = [key for key, entry in ENTRIES.items() if all(part in entry.searchable_text() for part in parts)]
     return sorted(keys, key=lambda key: not all(part in key for part in parts))
 
 
@@ -96,11 +98,11 @@ def _terms(text: Document) -> dict[str, Term]:
         sentence = folded(entry.take("text", str))
         entry.check([sentence], NUMBERS)
         formula, source = entry.take("formula", str, ""), entry.take("source", str, "")
-        met, see = entry.take("met", list, ["playground"]), entry.take("see", list, [])
+        pages, related = entry.take("met", list, ["playground"]), entry.take("see", list, [])
         entry.end()
-        for page in set(met) - PAGES:
+        for page in set(pages) - PAGES:
             raise text.fault(f"there is no page “{page}”", page)
-        terms[word] = Term(fill(sentence, NUMBERS), formula, source, tuple(met), tuple(see))
+        terms[word] = Term(fill(sentence, NUMBERS), formula, source, tuple(pages), tuple(related))
     return terms
 
 
@@ -115,7 +117,11 @@ def _senses(terms: Mapping[str, Term]) -> Iterator[tuple[str, Term]]:
         yield (
             word,
             Term(
-                arrangement.description, source=arrangement.source, met=EVERYWHERE, see=(ARRANGEMENT,), of="Arrangement"
+                arrangement.description,
+                source=arrangement.source,
+                pages=EVERYWHERE,
+                related=(ARRANGEMENT,),
+                category="Arrangement",
             ),
         )
 
@@ -125,8 +131,8 @@ def _control(knob: Knob) -> Term:
     names = (*(knob.choices or ()), *(knob.rules or ()))
     numbers = f" From {number(knob.low, 10)} to {number(knob.high, 10)}." if knob.high and not knob.choices else ""
     nets = f" Only in the {knob.nets[0]}." if len(knob.nets) == 1 else ""
-    of = f"a control{UNDER.get(knob.group, '')}"
-    return Term(f"{knob.help}{numbers}{nets}", met=EVERYWHERE, see=names, of=of)
+    category = f"a control{UNDER.get(knob.group, '')}"
+    return Term(f"{knob.help}{numbers}{nets}", pages=EVERYWHERE, related=names, category=category)
 
 
 def _choice(knob: Knob, entry: object) -> Term:
@@ -134,7 +140,7 @@ def _choice(knob: Knob, entry: object) -> Term:
     description = str(getattr(entry, "description"))  # noqa: B009 (entries, placements and tasks alike have one)
     formula, source = (str(getattr(entry, name, "")) for name in ("formula", "source"))
     text = description[:1].upper() + description[1:] + ("" if description.endswith((".", "?")) else ".")
-    return Term(text, formula, source, met=EVERYWHERE, see=(knob.label,), of=knob.label)
+    return Term(text, formula, source, pages=EVERYWHERE, related=(knob.label,), category=knob.label)
 
 
 def _entries(texts: list[Document]) -> dict[str, GlossaryEntry]:
@@ -142,12 +148,14 @@ def _entries(texts: list[Document]) -> dict[str, GlossaryEntry]:
     (text,) = texts
     terms = _terms(text)
     for word, sense in _senses(terms):
-        before = entries.get(key_of(word))
+        existing = entries.get(key_of(word))
         entries[key_of(word)] = (
-            GlossaryEntry(before.word, (*before.senses, sense)) if before else GlossaryEntry(word, (sense,))
+            GlossaryEntry(existing.word, (*existing.senses, sense)) if existing else GlossaryEntry(word, (sense,))
         )
-    for other in (other for term in terms.values() for other in term.see if key_of(other) not in entries):
-        raise text.fault(f"there is no term “{other}”", f'"{other}"')
+    for term_name in (
+        term_name for term in terms.values() for term_name in term.related if key_of(term_name) not in entries
+    ):
+        raise text.fault(f"there is no term “{term_name}”", f'"{term_name}"')
     return dict(sorted(entries.items(), key=lambda entry: (not entry[0][0].isalpha(), entry[0])))
 
 

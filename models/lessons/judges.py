@@ -1,4 +1,4 @@
-"""How finished runs decide a lesson's question: by a number of one net, or by which nets learn."""
+"""Judges of lessons: by a number of one net, or by which nets learn."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -16,7 +16,7 @@ from models.trace import Trace
 TEXTS = Texts("judges")
 
 DIGITS = loss_of_guessing("digits")
-OTHERWISE = "another combination"
+OTHERWISE = "another combination"  # no option names the nets that learn
 
 
 def learned(trace: Trace) -> bool:
@@ -24,38 +24,38 @@ def learned(trace: Trace) -> bool:
     return final_loss(trace) < 0.5 * DIGITS
 
 
-def losses_in_words(traces: Mapping[str, Trace], how: str = "") -> str:
-    """The end of every net, and with "lowest" the least mean of LATELY consecutive losses, as a sentence.
+def losses_in_words(traces: Mapping[str, Trace], detail: str = "") -> str:
+    """Final loss and accuracy of each net as sentences; with `detail` "lowest" also the least mean of LATELY losses.
 
-    "“without” diverged at step 3. Mean loss of the last 20 steps: with a residual: 0.01, held-out accuracy 95%."
+    Example: "“without” diverged at step 3. Mean loss of the last 20 steps: with a residual: 0.01, held-out accuracy 95%."
     """
-    lost, ends_by_net = [], []
+    diverged, ends_by_net = [], []
     for name, trace in traces.items():
         if trace.divergence:
-            lost.append(TEXTS("diverged", net=name, step=trace.divergence.step))
+            diverged.append(TEXTS("diverged", net=name, step=trace.divergence.step))
             continue
         end = TEXTS("end", net=name, loss=number(final_loss(trace)))
-        lately = recent_losses(trace.loss)
-        if how == "lowest" and np.isfinite(lately).any():
-            end += " " + TEXTS("lowest", lately=LATELY, lowest=number(np.nanmin(lately)))
+        recent = recent_losses(trace.loss)
+        if detail == "lowest" and np.isfinite(recent).any():
+            end += " " + TEXTS("lowest", lately=LATELY, lowest=number(np.nanmin(recent)))
         accuracy = trace.frames[-1].held_out_accuracy if trace.frames else float("nan")
         ends_by_net.append(end + (TEXTS("accuracy", accuracy=accuracy) if np.isfinite(accuracy) else ""))
     ends = [TEXTS("ends", last=LAST, ends="; ".join(ends_by_net))] if ends_by_net else []
-    return " ".join([*lost, *ends])
+    return " ".join([*diverged, *ends])
 
 
 def _losses_number(values: Values) -> dict[str, Any]:
-    return {"losses": lambda how: losses_in_words(values, how)}
+    return {"losses": lambda detail: losses_in_words(values, detail)}
 
 
 @judge("change losses")
 def size_over_depth(
     values: Values, *, net: str, measure: str, bounds: Sequence[float], options: Sequence[str]
 ) -> Judgement:
-    """By which factor a net changes its `signal` or `gradient` over depth; the first option is below bounds[0]."""
+    """Factor by which a net's `signal` or `gradient` changes over depth; the first option is below bounds[0]."""
     decades = {"signal": stream_change, "gradient": gradient_change}[measure](values[net])
-    at = int(np.searchsorted([math.log10(bound) for bound in bounds], abs(decades), "right"))
-    return Judgement(options[at], _losses_number(values) | {"change": change_in_words("", decades, "").strip()})
+    index = int(np.searchsorted([math.log10(bound) for bound in bounds], abs(decades), "right"))
+    return Judgement(options[index], _losses_number(values) | {"change": change_in_words("", decades, "").strip()})
 
 
 @judge("value losses")
@@ -71,16 +71,16 @@ def number_of_a_net(
 def which_learn(
     values: Values, *, options: Mapping[str, Sequence[str]], loss_below: float = 0.0, accuracy: float = 0.0
 ) -> Judgement:
-    """Which nets learn: an option names them; OTHERWISE if none names just these.
+    """Which nets learn: the option that names exactly these, or OTHERWISE.
 
-    Other than by the final loss: with `loss_below` by a mean of LATELY losses at any time, with `accuracy` by the
-    share of held-out samples that are right after the last step.
+    A net learns if its final loss is low; with `loss_below`, if a mean of LATELY losses ever is below it; with
+    `accuracy`, if its held-out accuracy reaches that after the last step.
     """
-    does: Callable[[Trace], bool] = learned
+    has_learned: Callable[[Trace], bool] = learned
     if loss_below:
-        does = lambda trace: bool((recent_losses(trace.loss) < loss_below).any())  # noqa: E731
+        has_learned = lambda trace: bool((recent_losses(trace.loss) < loss_below).any())  # noqa: E731
     elif accuracy:
-        does = lambda trace: trace.divergence is None and trace.frames[-1].held_out_accuracy >= accuracy  # noqa: E731
-    learning = {name for name, trace in values.items() if does(trace)}
-    answer = next((option for option, nets in options.items() if set(nets) == learning), OTHERWISE)
+        has_learned = lambda trace: trace.divergence is None and trace.frames[-1].held_out_accuracy >= accuracy  # noqa: E731
+    learners = {name for name, trace in values.items() if has_learned(trace)}
+    answer = next((option for option, nets in options.items() if set(nets) == learners), OTHERWISE)
     return Judgement(answer, _losses_number(values) | {"chance": DIGITS})

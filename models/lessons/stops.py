@@ -1,4 +1,4 @@
-"""Stops: what a class can be shown, as text that fits an address, and the questions that it is asked there.
+"""Stops: the pages that a class can be shown, as text that fits an address, and the questions asked there.
 
 A stop is `start`, the key of a lesson, `story-3` for a scene of the story, or `playground?` with a configuration.
 """
@@ -17,58 +17,60 @@ from models.spec.bounds import MAX_STOP_CHARS, MAX_STOPS
 from models.spec.query import MAX_LINK_KEYS
 
 START, STORY, PLAYGROUND, LESSON = "start", "story", "playground", "lessons"  # the pages
-STORY_SCENES = 6  # of the story
+STORY_SCENES = 6
 SCENE = re.compile(rf"{STORY}-([1-{STORY_SCENES}])")
 
 
 @dataclass(frozen=True)
 class Poll:
-    """What a class guesses: the net or the lesson it is about, and the options."""
+    """A question to a class: the net or lesson it is about, and the options."""
 
     title: str
     options: tuple[str, ...]
 
 
 @dataclass(frozen=True)
-class Ending(Poll):
-    """What becomes of ten digits in a net of Start."""
+class OutcomePoll(Poll):
+    """The question what becomes of ten digits in a net of Start."""
 
     net: RunConfig
 
 
-# Of Start, of which it asks.
+# The nets of Start that are asked about.
 NETS = {"Residual, no norm": RunConfig(norm="none"), "Norm, no residual": RunConfig(residual=False)}
-OF_START = {f"{START}-{at}": Ending(title, PATH_OUTCOMES, net) for at, (title, net) in enumerate(NETS.items())}
-QUESTIONS: Mapping[str, Poll | Lesson] = ChainMap(cast(Any, OF_START), cast(Any, LESSONS))  # both only read
-USUAL = (START, "vanishing", "exploding", "skip", "placement", "init")  # a first plan: Start, and five lessons
+START_POLLS = {f"{START}-{at}": OutcomePoll(title, PATH_OUTCOMES, net) for at, (title, net) in enumerate(NETS.items())}
+QUESTIONS: Mapping[str, Poll | Lesson] = ChainMap(
+    cast(Any, START_POLLS), cast(Any, LESSONS)
+)  # read-only, hence the casts
+DEFAULT_PLAN = (START, "vanishing", "exploding", "skip", "placement", "init")  # Start and five lessons
 
 
 def stop_from(text: str) -> str:
-    """The stop that a text names, written in one way; empty if it names none."""
+    """The stop that a text names, in canonical form; "" if it names none."""
     if text == START or text in LESSONS or SCENE.fullmatch(text):
         return text
     page, _, query = text[:MAX_STOP_CHARS].partition("?")
     if page != PLAYGROUND:
         return ""
     cfg, _ = RunConfig.from_query(dict(parse_qsl(query, max_num_fields=MAX_LINK_KEYS)))
-    stop = playground(cfg)
+    stop = playground_stop(cfg)
     return stop if len(stop) <= MAX_STOP_CHARS else ""
 
 
-def playground(cfg: RunConfig) -> str:
-    """The playground with a configuration, as a stop."""
+def playground_stop(cfg: RunConfig) -> str:
+    """Stop of the playground with a configuration."""
     query = urlencode(cfg.to_query())
     return f"{PLAYGROUND}?{query}" if query else PLAYGROUND
 
 
 def plan_from(text: str) -> tuple[str, ...]:
-    """The stops in a list with commas, each once, as far as there are such; commas within one are escaped."""
+    """Distinct valid stops in a comma-separated list; commas within a stop are escaped."""
     named = (stop_from(name) for name in text[: MAX_STOPS * MAX_STOP_CHARS].split(",", MAX_STOPS)[:MAX_STOPS])
     return tuple(dict.fromkeys(stop for stop in named if stop))
 
 
 def page_of(stop: str) -> tuple[str, dict[str, str]]:
-    """The page of a stop, and what its address says besides."""
+    """Page of a stop, and the query of its address."""
     if stop in LESSONS:
         return LESSON, {"lesson": stop}
     if scene := SCENE.fullmatch(stop):
@@ -78,12 +80,11 @@ def page_of(stop: str) -> tuple[str, dict[str, str]]:
 
 
 def questions_of(stop: str) -> tuple[str, ...]:
-    """The keys of QUESTIONS that are asked at a stop; none where there is only something to see."""
-    return tuple(OF_START) if stop == START else (stop,) if stop in LESSONS else ()
+    """Keys of QUESTIONS that are asked at a stop; none for a scene or the playground."""
+    return tuple(START_POLLS) if stop == START else (stop,) if stop in LESSONS else ()
 
 
 def title_of(stop: str) -> str:
-    """What a stop is called."""
     if stop in LESSONS:
         return f"{list(LESSONS).index(stop) + 1}. {LESSONS[stop].title}"
     if scene := SCENE.fullmatch(stop):

@@ -1,29 +1,29 @@
-"""Wrong codes by address, so that no class's code is found by trial."""
+"""Rate limit on wrong class codes by address, against guessing codes."""
 
 from collections import OrderedDict
 from collections.abc import Callable
 
 from models.spec.bounds import MAX_WRONG_CODES, WRONG_CODE_SECONDS
 
-MAX_ADDRESSES = 1000  # remembered; beyond that, the one whose while began first is forgotten
+MAX_ADDRESSES = 1000  # beyond it, the oldest entry is dropped
 
 
-class Trials:
-    """The wrong codes that each address has tried since its while began. `clock` gives seconds."""
+class WrongCodes:
+    """Wrong codes of each address within WRONG_CODE_SECONDS of its first. `clock`: seconds."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
-        self._wrong: OrderedDict[str, tuple[float, set[str]]] = OrderedDict()
+        self._codes: OrderedDict[str, tuple[float, set[str]]] = OrderedDict()
 
     def note(self, address: str, code: str) -> None:
-        """Notes that an address has tried a code that is no class's; the same one again counts once."""
+        """Records a wrong code of an address; repetitions count once."""
         if not self.too_many(address):
-            self._wrong.setdefault(address, (self._clock(), set()))[1].add(code)
-            while len(self._wrong) > MAX_ADDRESSES:
-                self._wrong.popitem(last=False)
+            self._codes.setdefault(address, (self._clock(), set()))[1].add(code)
+            while len(self._codes) > MAX_ADDRESSES:
+                self._codes.popitem(last=False)
 
     def too_many(self, address: str) -> bool:
-        """Whether an address has tried as many as it may for now."""
-        while self._wrong and self._clock() - next(iter(self._wrong.values()))[0] >= WRONG_CODE_SECONDS:
-            self._wrong.popitem(last=False)
-        return address in self._wrong and len(self._wrong[address][1]) >= MAX_WRONG_CODES
+        """Whether an address has used up its wrong codes for now."""
+        while self._codes and self._clock() - next(iter(self._codes.values()))[0] >= WRONG_CODE_SECONDS:
+            self._codes.popitem(last=False)
+        return address in self._codes and len(self._codes[address][1]) >= MAX_WRONG_CODES

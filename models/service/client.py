@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from models.answers import OPENED, Question, Value
-from models.log import event, told
+from models.log import error_facts, event
 from models.service.demand import NOBODY, Requester
 from models.service.interface import REQUEST_SECONDS, SENTENCES, Answer, Status
 from models.service.messages import config_from, key_of, log_key
@@ -257,7 +257,7 @@ class Trainer:
             for message in worker.messages():
                 self._receive(message, worker)
         except Exception as error:  # without this message the logs would have gaps, so another worker starts again
-            event("trainer_not_understood", logging.ERROR, **told(error))
+            event("trainer_not_understood", logging.ERROR, **error_facts(error))
             misunderstanding = "because one of its messages was not understood"
         ending = worker.ending()
         is_stable = time.monotonic() - self._ready_at > STABLE_SECONDS

@@ -14,7 +14,7 @@ import torch
 
 from models.answers import OF_TORCH, OPENED, Opened
 from models.instruments import INSTRUMENTS
-from models.log import event, told
+from models.log import error_facts, event
 from models.runlog import RunLog, folder_of
 from models.service.demand import RowRequest
 from models.service.messages import config_from, key_of, log_key, packed
@@ -378,7 +378,7 @@ class Engine:
 
 def error_sentence(error: Exception) -> str:
     """The sentence that a visitor reads about an error; the server's log gets its kind and place."""
-    event("refused" if isinstance(error, ValueError) else "failed", logging.WARNING, **told(error))
+    event("refused" if isinstance(error, ValueError) else "failed", logging.WARNING, **error_facts(error))
     if isinstance(error, ValueError):
         return str(error)
     text = str(error).splitlines()[0] if str(error) else ""

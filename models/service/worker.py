@@ -13,7 +13,7 @@ import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
-from models.log import begin, event, told
+from models.log import configure_logging, error_facts, event
 from models.service import wire
 from models.service.runs import FOLDER_VARIABLE, is_temporary
 from models.service.sharing import QuestionQueue
@@ -31,7 +31,7 @@ MAX_WAITING_QUESTIONS = 256
 def main() -> None:
     """Serves the parent until the pipe ends."""
     out = _take_stdout()
-    begin()
+    configure_logging()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent; the end of stdin follows
     if hasattr(os, "nice"):
         os.nice(NICENESS)  # before torch is loaded: the first page, drawn from a recording, must not wait for it
@@ -91,7 +91,7 @@ def _read(stream: BinaryIO, inbox: "queue.SimpleQueue[Message]") -> None:
         while (message := wire.receive(stream)) is not None:
             inbox.put(message)
     except Exception as error:
-        event("message_unreadable", logging.ERROR, **told(error))
+        event("message_unreadable", logging.ERROR, **error_facts(error))
         os._exit(1)
     runs = Path(os.environ[FOLDER_VARIABLE])
     if is_temporary(runs):

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from models.log import event, told
+from models.log import error_facts, event
 from models.service import wire
 from models.service.runs import FOLDER_VARIABLE
 from models.service.wire import Message
@@ -100,6 +100,6 @@ class WorkerProcess:
                 try:
                     wire.send(stdin, message)  # type: ignore[arg-type]
                 except ValueError as error:  # raised before anything was written, so later messages are intact
-                    event("message_not_sent", logging.ERROR, **told(error))
+                    event("message_not_sent", logging.ERROR, **error_facts(error))
         with suppress(OSError):
             stdin.close()

@@ -17,27 +17,27 @@ from models.insight.path_outcome import FLY, MERGE, PATH_OUTCOMES
 from models.lessons import board as module
 from models.lessons.board import (
     AGE_SECONDS,
+    ANSWER_IS_REVEALED,
     AWAY_SECONDS,
-    GONE,
-    OUT,
-    TRIED,
+    NO_SUCH_CLASS,
+    TOO_MANY_WRONG_CODES,
     UNDO_SECONDS,
     UNUSED_SECONDS,
     Board,
-    Now,
+    ClassState,
     code_from,
-    valid,
+    is_valid_code,
 )
 from models.lessons.lessons import LESSONS
 from models.lessons.stops import (
+    DEFAULT_PLAN,
     NETS,
     OF_START,
     START,
     STORY_SCENES,
-    USUAL,
     page_of,
     plan_from,
-    playground,
+    playground_stop,
     questions_of,
     stop_from,
 )
@@ -92,14 +92,14 @@ def opened(board: Board, code: str, address: str = "") -> str:
     return key
 
 
-def shown(board: Board) -> Now:
+def shown(board: Board) -> ClassState:
     now = board.now(CODE)
     assert now is not None
     return now
 
 
 def codes(number: int) -> list[str]:
-    letters = module.LETTERS
+    letters = module.CODE_LETTERS
     return [f"Z{letters[at // 400]}{letters[at // 20 % 20]}{letters[at % 20]}" for at in range(number)]
 
 
@@ -137,9 +137,9 @@ def test_a_class_is_led_through_its_plan_by_its_key_and_not_beyond_the_ends(boar
 def test_who_is_let_go_is_called_back_and_going_on_calls_back_too(board: Board, key: str) -> None:
     led = shown(board).led
     for change, loose, again in (
-        (lambda: board.let_go(CODE, key, True), True, led),
-        (lambda: board.let_go(CODE, key, False), False, led + 1),
-        (lambda: board.let_go(CODE, key, True), True, led + 1),
+        (lambda: board.set_loose(CODE, key, True), True, led),
+        (lambda: board.set_loose(CODE, key, False), False, led + 1),
+        (lambda: board.set_loose(CODE, key, True), True, led + 1),
         (lambda: board.show(CODE, key, START), False, led + 2),
     ):
         change()
@@ -154,13 +154,13 @@ def test_whatever_a_link_names_a_plan_is_of_stops(text: str) -> None:
 
 def test_a_plan_as_a_link_holds_it_and_the_pages_of_its_stops() -> None:
     cfg = RunConfig(depth=48, norm="none")
-    plan = (*USUAL, "story-5", playground(cfg), playground(RunConfig()))
+    plan = (*DEFAULT_PLAN, "story-5", playground_stop(cfg), playground_stop(RunConfig()))
     assert plan_from(",".join(plan)) == plan
-    most = playground(RunConfig.from_query({"depth": "1e9"})[0])
+    most = playground_stop(RunConfig.from_query({"depth": "1e9"})[0])
     assert plan_from("story-9,story-0,lesson,playground?depth=1e9") == (most,)
     assert page_of("story-5") == ("story", {"scene": "5"})
     assert page_of(LESSON) == ("lessons", {"lesson": LESSON})
-    assert page_of(playground(cfg)) == ("playground", cfg.to_query())
+    assert page_of(playground_stop(cfg)) == ("playground", cfg.to_query())
     assert len(plan_from(",".join(f"playground?seed={seed}" for seed in range(50)))) == MAX_STOPS
 
 
@@ -185,14 +185,14 @@ def test_guesses_are_counted_by_option_and_may_be_changed_until_the_answer_is_ou
     assert tuple(board.counts(CODE, LESSON) or {}) == LESSONS[LESSON].options
     assert board.guess_of(CODE, LESSON, "one") == FIRST
     board.reveal(CODE, key)
-    assert board.guess(CODE, LESSON, "one", SECOND) == OUT
+    assert board.guess(CODE, LESSON, "one", SECOND) == ANSWER_IS_REVEALED
     assert of(board, FIRST, SECOND) == [2, 1]
-    assert shown(board).asked == ()
+    assert shown(board).open_questions == ()
 
 
 def test_only_what_the_class_is_shown_can_be_guessed(board: Board, key: str) -> None:
-    assert board.guess(CODE, "skip", "one", LESSONS["skip"].options[0]) == OUT
-    assert board.guess("WXYZ", LESSON, "one", FIRST) == GONE
+    assert board.guess(CODE, "skip", "one", LESSONS["skip"].options[0]) == ANSWER_IS_REVEALED
+    assert board.guess("WXYZ", LESSON, "one", FIRST) == NO_SUCH_CLASS
     for question, option in (("no-lesson", FIRST), (LESSON, "no option"), (LESSON, "")):
         with pytest.raises(ValueError, match="is no option of a question"):
             board.guess(CODE, question, "one", option)
@@ -200,7 +200,7 @@ def test_only_what_the_class_is_shown_can_be_guessed(board: Board, key: str) -> 
     board.show(CODE, key, START)
     board.guess(CODE, "start-0", "one", MERGE)
     board.guess(CODE, "start-1", "one", FLY)
-    assert shown(board).answered == (1, 1)
+    assert shown(board).guess_counts == (1, 1)
 
 
 def test_only_who_opened_a_class_leads_clears_or_closes_it(board: Board, key: str) -> None:
@@ -209,11 +209,11 @@ def test_only_who_opened_a_class_leads_clears_or_closes_it(board: Board, key: st
     for change in (board.reveal, board.clear, board.close, board.undo):
         change(CODE, "wrong")
     board.show(CODE, "wrong", START)
-    board.let_go(CODE, "wrong", True)
+    board.set_loose(CODE, "wrong", True)
     board.set_plan(CODE, "wrong", ["skip"])
     assert board.now(CODE) == before
-    assert not board.look_after(CODE, "wrong")
-    assert board.look_after(CODE, key)
+    assert not board.keep_alive(CODE, "wrong")
+    assert board.keep_alive(CODE, key)
 
 
 def test_what_is_cleared_or_closed_can_be_had_back_for_a_while(board: Board, key: str, clock: Clock) -> None:
@@ -221,17 +221,17 @@ def test_what_is_cleared_or_closed_can_be_had_back_for_a_while(board: Board, key
         board.guess(CODE, LESSON, member, FIRST)
     board.reveal(CODE, key)
     board.clear(CODE, key)
-    assert (total(board), board.undoable(CODE)) == (0, True)
+    assert (total(board), board.can_undo(CODE)) == (0, True)
     assert board.guess(CODE, LESSON, "two", SECOND) == "", "it is asked again"
     board.undo(CODE, key)
-    assert (of(board, FIRST, SECOND), board.undoable(CODE)) == ([1, 1], False)
+    assert (of(board, FIRST, SECOND), board.can_undo(CODE)) == ([1, 1], False)
     board.clear(CODE, key)
     clock.now += UNDO_SECONDS
     board.undo(CODE, key)
     assert total(board) == 0
     board.guess(CODE, LESSON, "one", FIRST)
     board.close(CODE, key)
-    assert (total(board), board.reopens(CODE, key), board.reopens(CODE, "wrong")) == (-1, True, False)
+    assert (total(board), board.can_reopen(CODE, key), board.can_reopen(CODE, "wrong")) == (-1, True, False)
     assert board.open("", CODE)[0] != CODE, "nobody else has its code meanwhile"
     board.reopen(CODE, "wrong")
     assert total(board) == -1
@@ -240,7 +240,7 @@ def test_what_is_cleared_or_closed_can_be_had_back_for_a_while(board: Board, key
     board.close(CODE, key)
     clock.now += UNDO_SECONDS
     board.reopen(CODE, key)
-    assert (total(board), board.reopens(CODE, key)) == (-1, False)
+    assert (total(board), board.can_reopen(CODE, key)) == (-1, False)
 
 
 def test_the_results_are_those_of_what_was_revealed(board: Board, key: str) -> None:
@@ -265,7 +265,7 @@ def test_a_class_outlives_a_restart_with_all_but_addresses_and_its_key_in_plain(
     board: Board, key: str, clock: Clock, tmp_path: Path
 ) -> None:
     file = tmp_path / "deep" / "classes.json"
-    board.keep(file)
+    board.persist_to(file)
     board.set_plan(CODE, key, [START, LESSON, "playground?depth=4"])
     board.guess(CODE, LESSON, "one", FIRST, "203.0.113.7")
     board.reveal(CODE, key)
@@ -281,13 +281,13 @@ def test_a_class_outlives_a_restart_with_all_but_addresses_and_its_key_in_plain(
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     assert not any(word in file.read_text() for word in ("203.0.113.7", key))
     after = Board(clock)
-    after.keep(file)
+    after.persist_to(file)
     assert after.now(CODE) == board.now(CODE)
     assert (after.counts(CODE, LESSON), after.guess_of(CODE, LESSON, "one")) == (board.counts(CODE, LESSON), FIRST)
-    assert after.look_after(CODE, key)
+    assert after.keep_alive(CODE, key)
     clock.now += AGE_SECONDS
     late = Board(clock)
-    late.keep(file)
+    late.persist_to(file)
     assert late.now(CODE) is None
 
 
@@ -296,22 +296,22 @@ def test_a_file_that_is_none_is_as_no_class_and_is_replaced(tmp_path: Path, text
     file = tmp_path / "classes.json"
     file.write_text(text)
     board = Board()
-    board.keep(file)
+    board.persist_to(file)
     code, key, _ = board.open()
     board.save()
     after = Board()
-    after.keep(file)
-    assert after.look_after(code, key)
+    after.persist_to(file)
+    assert after.keep_alive(code, key)
     assert [one.name for one in tmp_path.iterdir()] == ["classes.json"]
 
 
 def test_a_disk_that_is_full_stops_nothing(tmp_path: Path) -> None:
     board = Board()
-    board.keep(tmp_path / "file" / "classes.json")
+    board.persist_to(tmp_path / "file" / "classes.json")
     (tmp_path / "file").write_text("where the folder would be")
     code, key, refusal = board.open()
     board.save()
-    assert (board.look_after(code, key), refusal) == (True, "")
+    assert (board.keep_alive(code, key), refusal) == (True, "")
 
 
 # --- bounds ---
@@ -323,14 +323,14 @@ def test_a_class_is_kept_as_long_as_it_is_looked_after_and_its_key_is_always_new
         if guessed:
             board.guess(CODE, LESSON, "one", FIRST)
         clock.now += seconds - 1
-        assert not board.look_after(CODE, "wrong")
-        assert board.look_after(CODE, key)
+        assert not board.keep_alive(CODE, "wrong")
+        assert board.keep_alive(CODE, key)
         clock.now += seconds - 1
         board.seen(CODE)
         clock.now += seconds - 1
         assert total(board) == 0
         clock.now += 1
-        assert not board.look_after(CODE, key)
+        assert not board.keep_alive(CODE, key)
         assert opened(board, CODE) != key
         board.close(CODE, key)
         assert total(board) == 0
@@ -360,7 +360,7 @@ def test_a_class_too_many_is_refused_until_one_is_closed_or_forgotten(board: Boa
     many = codes(MAX_CLASSES - 1)
     keys = [opened(board, code, code) for code in many]
     assert f"holds at most {MAX_CLASSES} classes" in board.open("late")[2]
-    assert board.look_after(CODE, key), "one that is open can still be looked after"
+    assert board.keep_alive(CODE, key), "one that is open can still be looked after"
     board.close(many[0], keys[0])
     board.open("late")
     board.reopen(many[0], keys[0])
@@ -377,7 +377,7 @@ def test_where_all_classes_are_taken_one_without_a_guess_and_a_page_goes_first(b
     clock.now += AWAY_SECONDS + 1
     for code, key in keys.items():
         if code not in (used, away):
-            assert board.look_after(code, key)
+            assert board.keep_alive(code, key)
     board.open("late")
     assert [code for code in keys if board.now(code) is None] == [away]
     assert "This server is full" in board.open("too late")[2]
@@ -389,7 +389,7 @@ def test_one_address_does_not_take_all_classes_and_its_own_make_room_for_it(boar
     assert "Your network already has" in board.open("stranger")[2]
     opened(board, CODE, "school")
     clock.now += AWAY_SECONDS + 1
-    assert board.look_after(mine[1], keys[1])
+    assert board.keep_alive(mine[1], keys[1])
     assert board.open("stranger")[2] == ""
     assert [total(board, code) for code in (mine[0], mine[1], CODE)] == [-1, 0, 0]
 
@@ -402,7 +402,7 @@ def test_a_class_that_nobody_joined_gives_its_place_as_soon_as_its_page_is_gone(
     board.guess(guessed, LESSON, "one", FIRST)
     for code in (joined, reloaded, guessed):
         board.left(code)
-    assert board.look_after(reloaded, keys[1])
+    assert board.keep_alive(reloaded, keys[1])
     assert "Your network already has" in board.open("school")[2], "a page is there, or somebody has joined"
     board.left(left)
     assert board.open("school")[2] == ""
@@ -416,12 +416,14 @@ def test_who_tries_many_codes_is_let_into_no_class_but_those_of_its_own_address(
     opened(board, "BBBB", "elsewhere")
     assert board.admit("BBBB", "home") == ""
     for _ in range(2 * MAX_WRONG_CODES):
-        assert board.admit("ZZZZ", "lecture hall") == GONE, "a class that mistypes its code, or comes after its end"
+        assert board.admit("ZZZZ", "lecture hall") == NO_SUCH_CLASS, (
+            "a class that mistypes its code, or comes after its end"
+        )
     assert board.admit(CODE, "lecture hall") == ""
     for address in ("stranger", "school", "home"):
-        assert {board.admit(code, address) for code in codes(MAX_WRONG_CODES)} == {GONE}
+        assert {board.admit(code, address) for code in codes(MAX_WRONG_CODES)} == {NO_SUCH_CLASS}
         for code in (CODE, "AAAB"):
-            assert board.admit(code, address) == TRIED, "it says of no code whether it is a class's"
+            assert board.admit(code, address) == TOO_MANY_WRONG_CODES, "it says of no code whether it is a class's"
     assert board.admit("AAAA", "school") == "", "its teacher is there"
     assert board.admit("BBBB", "home") == "", "a student is there already"
     clock.now += WRONG_CODE_SECONDS
@@ -445,7 +447,7 @@ def test_old_guesses_go_even_while_the_teachers_tab_stays_open(board: Board, key
     board.guess(CODE, LESSON, "one", FIRST, "203.0.113.7")
     assert "203.0.113.7" not in str(board._classes)
     clock.now += AGE_SECONDS - 1
-    board.look_after(CODE, key)
+    board.keep_alive(CODE, key)
     assert total(board) == 1
     clock.now += 1
     assert total(board) == 0
@@ -453,9 +455,9 @@ def test_old_guesses_go_even_while_the_teachers_tab_stays_open(board: Board, key
 
 @given(st.text(max_size=60))
 def test_a_code_is_four_letters_however_they_are_typed(text: str) -> None:
-    assert code_from(text) == "" or valid(code_from(text))
+    assert code_from(text) == "" or is_valid_code(code_from(text))
     code, _, _ = Board().open("", text)
-    assert valid(code)
+    assert is_valid_code(code)
     assert code_from(f" {code[:2].lower()}-{code[2:]} ") == code
 
 

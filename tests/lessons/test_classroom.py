@@ -26,9 +26,9 @@ from components.start.cells import CELLS, SHOWN_CELLS
 from components.teacher.page import SEAT
 from models.insight.path_outcome import FLY, MERGE, PATH_OUTCOMES
 from models.lessons import board as module
-from models.lessons.board import Board, valid_member
+from models.lessons.board import Board, is_valid_member
 from models.lessons.lessons import LESSONS
-from models.lessons.stops import OF_START, USUAL
+from models.lessons.stops import DEFAULT_PLAN, START_POLLS
 from models.service.client import Requester, key_of, trainer
 from models.spec import RunConfig
 from models.spec.bounds import MAX_CLASSES_PER_ADDRESS, MAX_WRONG_CODES
@@ -138,13 +138,13 @@ def test_nobody_walks_away_until_let_go_and_all_come_back_when_called(board: Boa
     page.query_params.clear()
     assert titles(sound(page.run())) == [LESSONS[LESSON].title]
     assert "lesson_box" not in {one.key for one in page.selectbox}
-    board.let_go(CODE, key, True)
+    board.set_loose(CODE, key, True)
     assert "on your own now" in words(sound(page.run()))
     page.switch_page("glossary.py")
     page.query_params.clear()
     assert titles(sound(page.run())) == ["Glossary"]
     assert address(page)["class"] == CODE, "a reload is in the class again"
-    board.let_go(CODE, key, False)
+    board.set_loose(CODE, key, False)
     assert titles(sound(page.run())) == [LESSONS[LESSON].title]
     board.close(CODE, key)
     assert f"Class {CODE} has ended" in words(sound(page.run()))
@@ -170,7 +170,7 @@ def test_before_reveal_no_page_answers_and_after_it_every_page_does(board: Board
     for page in (student, late, projector):
         assert not answers(sound(page.run()))
     assert bars(sound(teacher.run())) == [f"{OPTIONS[0]}: 0", f"{OPTIONS[1]}: 1", f"{OPTIONS[2]}: 0"]
-    assert board.now(CODE).answered == (1,)  # type: ignore[union-attr]
+    assert board.now(CODE).guess_counts == (1,)  # type: ignore[union-attr]
     press(teacher, "Reveal")
     nets = LESSONS[LESSON].nets.items()
     before = {name: trainer().opened(cfg, wait=PATIENCE).value.trace() for name, cfg in nets}
@@ -229,7 +229,7 @@ def test_start_is_guessed_net_by_net_and_then_its_picture_plays_all_four(board: 
         (paths,) = panels(page, "paths").values()
         assert paths["labels"] == [CELLS[at].title for at in SHOWN_CELLS]
         assert [run["link"] for run in declared(page)["runs"]] == [key_of(CELLS[at].cfg) for at in SHOWN_CELLS]
-    for question, option in zip(OF_START, (FLY, MERGE), strict=True):
+    for question, option in zip(START_POLLS, (FLY, MERGE), strict=True):
         student.button(key=f"class_guess_{question}_{PATH_OUTCOMES.index(option)}").click()
         sound(student.run())
     board.reveal(CODE, key)
@@ -246,7 +246,7 @@ def test_start_is_guessed_net_by_net_and_then_its_picture_plays_all_four(board: 
 
 def test_a_wall_stays_with_what_is_shown_while_everybody_is_on_their_own(board: Board, key: str) -> None:
     student, projector = joined(), wall()
-    board.let_go(CODE, key, True)
+    board.set_loose(CODE, key, True)
     assert "you are on your own now" in words(sound(student.run()))
     assert "on your own" not in words(sound(projector.run()))
     assert "This is my guess" not in labels(projector)
@@ -301,17 +301,17 @@ def test_the_projectors_keys_lead_a_class_through_the_scenes(
 def test_a_class_is_opened_led_cleared_and_closed_and_both_can_be_undone(board: Board) -> None:
     page = press(desk(), "Open a class")
     code, key = address(page)["class"], address(page)["key"]
-    assert board.look_after(code, key)
+    assert board.keep_alive(code, key)
     assert f"/join</b> with the code <b>{code}</b>" in html(page)
     assert disabled(page) >= {"Back"}
     press(page, "Next")
-    assert board.now(code).stop == USUAL[1]  # type: ignore[union-attr]
-    board.guess(code, USUAL[1], "one", LESSONS[USUAL[1]].options[0])
+    assert board.now(code).stop == DEFAULT_PLAN[1]  # type: ignore[union-attr]
+    board.guess(code, DEFAULT_PLAN[1], "one", LESSONS[DEFAULT_PLAN[1]].options[0])
     press(page, "Reveal")
     press(page, "Delete them")
     assert "Reveal" not in disabled(page)
     press(page, "Undo: bring the guesses back")
-    assert board.now(code).answered == (1,)  # type: ignore[union-attr]
+    assert board.now(code).guess_counts == (1,)  # type: ignore[union-attr]
     press(page, "On your own now")
     assert "on their own now" in words(page)
     press(page, "Call back")
@@ -319,7 +319,7 @@ def test_a_class_is_opened_led_cleared_and_closed_and_both_can_be_undone(board: 
     assert board.now(code) is None
     assert f"Class {code} is closed" in words(page)
     press(page, "Undo: open it again")
-    assert board.now(code).answered == (1,)  # type: ignore[union-attr]
+    assert board.now(code).guess_counts == (1,)  # type: ignore[union-attr]
     assert "Reveal" in labels(page)
 
 
@@ -345,7 +345,7 @@ def test_an_address_alone_opens_no_class_and_its_key_is_no_strangers(board: Boar
     assert board.now("WXYZ") is None
     press(known, "Open a class")
     assert address(known)["class"] == "WXYZ"
-    assert not board.look_after("WXYZ", "known-to-a-stranger")
+    assert not board.keep_alive("WXYZ", "known-to-a-stranger")
     again = desk(**address(known))
     assert "Reveal" in labels(again)
     again.switch_page("glossary.py")
@@ -404,7 +404,7 @@ def test_join_leads_to_what_the_class_is_shown_and_asks_for_the_code_where_it_is
     assert (spelled.status_code, spelled.headers["location"]) == (303, f"/join?c={CODE}")
     led = client.get("/join", params={"c": CODE})
     assert led.headers["location"] == f"/lessons?lesson={LESSON}&class={CODE}"
-    assert valid_member(led.cookies[MEMBER_COOKIE])
+    assert is_valid_member(led.cookies[MEMBER_COOKIE])
     assert KEY_COOKIE not in led.cookies
     assert "httponly" in led.headers["set-cookie"].lower()
     assert MEMBER_COOKIE not in client.get("/join", params={"c": CODE}).cookies, "a browser keeps its place"
@@ -422,12 +422,12 @@ def test_who_has_tried_many_codes_is_let_in_neither_by_the_short_address_nor_by_
     letters = module.LETTERS
     for at in range(MAX_WRONG_CODES):
         tried = client.get("/join", params={"c": f"ZZ{letters[at // 20]}{letters[at % 20]}"})
-        assert module.GONE in tried.text
+        assert module.NO_SUCH_CLASS in tried.text
     for code in (CODE, "ZYXW"):
-        assert module.TRIED in client.get("/join", params={"c": code}).text
+        assert module.TOO_MANY_WRONG_CODES in client.get("/join", params={"c": code}).text
     page = by_link("glossary.py", **{"class": CODE})
     assert titles(page) == ["Glossary"]
-    assert module.TRIED in words(page)
+    assert module.TOO_MANY_WRONG_CODES in words(page)
     board.admit(CODE, "testclient")
     board._trials._wrong.clear()
     assert titles(joined()) == [LESSONS[LESSON].title]

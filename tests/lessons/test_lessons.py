@@ -12,7 +12,7 @@ from streamlit.testing.v1 import AppTest
 
 from components.lessons.runs import is_at_end, is_waiting_for_rows, lesson_chart, nets_by_label
 from components.lessons.source import excerpt
-from models.lessons.challenges import check, out_of_bounds
+from models.lessons.challenges import check, rule_violations
 from models.lessons.lessons import LESSONS
 from models.spec import RunConfig, knobs
 from models.spec.budget import budget_refusal, step_seconds
@@ -88,7 +88,7 @@ def test_the_lesson_that_asks_for_the_lowest_mean_of_ten_says_it() -> None:
 def test_a_challenge_is_passed_by_its_solution_and_not_by_its_near_miss(key: str) -> None:
     challenge = LESSONS[key].challenge
     solution, miss = (RunConfig(**{**fields_of(challenge.base), **change}) for change in SOLVED[key])
-    assert out_of_bounds(challenge, miss) == (), "a near miss keeps to the rules and fails by its numbers"
+    assert rule_violations(challenge, miss) == (), "a near miss keeps to the rules and fails by its numbers"
     passed = check(challenge, solution, finished(solution))
     assert passed.passed, passed.missing
     failed = check(challenge, miss, finished(miss))
@@ -126,7 +126,7 @@ def test_an_unfinished_run_is_not_judged() -> None:
 
 def test_a_skip_beyond_the_limit_is_refused() -> None:
     challenge = LESSONS["skip"].challenge
-    said = out_of_bounds(challenge, RunConfig(skip_scale=1.0, steps=challenge.base.steps))
+    said = rule_violations(challenge, RunConfig(skip_scale=1.0, steps=challenge.base.steps))
     assert said == ("Skip weight is 1; this challenge allows 0 to 0.9.",)
 
 

@@ -9,7 +9,7 @@ from streamlit.testing.v1 import AppTest
 
 from components.glossary.page import SCRIPTS, meaning
 from components.shell.link import field_help, with_glossary_link
-from models.lessons.glossary import ENTRIES, SYNONYMS, key_of, near, search
+from models.lessons.glossary import ENTRIES, SYNONYMS, key_of, nearest_term, search
 from models.spec import knobs
 from models.spec.placement import PLACEMENTS
 from models.spec.vocabulary import NETS, NORMS
@@ -35,7 +35,7 @@ CHOICES = {name: {**(knob.choices or {}), **(knob.rules or {})} for name, (_, kn
 def sense(word: str, of: str):
     entry = ENTRIES.get(key_of(word))
     assert entry is not None, word
-    return next(one for one in entry.senses if one.of == of)
+    return next(one for one in entry.senses if one.category == of)
 
 
 # --- every word is there, in the words of its own vocabulary ---
@@ -43,7 +43,7 @@ def sense(word: str, of: str):
 
 def test_every_field_is_defined_by_its_own_help_and_leads_to_its_choices():
     def defined_by(one, name, knob):
-        return one.text.startswith(knob.help) and set(one.see) == set(CHOICES[name])
+        return one.text.startswith(knob.help) and set(one.related) == set(CHOICES[name])
 
     fields = [(name, knob, ENTRIES.get(key_of(knob.label))) for name, (_, knob) in knobs().items()]
     assert [
@@ -58,8 +58,8 @@ def test_an_entry_is_a_few_sentences_and_leads_only_to_what_is_there():
     assert [word for word, one in found if not one.text.endswith((".", "?"))] == []
     assert [word for word, one in found if one.text[:1] != one.text[:1].upper()] == []
     assert [word for word, one in found if not 1 <= len(re.findall(r"[.?](?= |$)", one.text)) <= 4] == []
-    assert [(word, other) for word, one in found for other in one.see if key_of(other) not in ENTRIES] == []
-    assert [word for word, one in found if not one.met or not set(one.met) <= set(SCRIPTS)] == []
+    assert [(word, other) for word, one in found for other in one.related if key_of(other) not in ENTRIES] == []
+    assert [word for word, one in found if not one.pages or not set(one.pages) <= set(SCRIPTS)] == []
 
 
 def test_papers_become_links_and_formulas_stay_formulas():
@@ -76,7 +76,7 @@ def test_search_finds_a_word_before_what_only_mentions_it_and_says_nothing_of_no
     assert set(search("Zhu 2025")) == {"dynamic tanh"}
     assert search("")[:2] == list(ENTRIES)[:2]
     assert search("xyzzy") == []
-    assert near("pre norm") == "pre-norm"
+    assert nearest_term("pre norm") == "pre-norm"
 
 
 @pytest.mark.parametrize(
@@ -97,7 +97,7 @@ def test_search_finds_a_word_before_what_only_mentions_it_and_says_nothing_of_no
 )
 def test_what_people_search_for_leads_to_the_term(asked, term):
     assert term in search(asked)
-    assert near(asked.replace("-", " ")) == term
+    assert nearest_term(asked.replace("-", " ")) == term
 
 
 def test_every_synonym_stands_for_a_term_and_is_none_itself():

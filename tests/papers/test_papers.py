@@ -574,7 +574,7 @@ def test_a_topic_shows_its_papers_and_the_address_keeps_it() -> None:
     page.selectbox(key="paper_topic").select("depth")
     page = sound(page.run())
     assert address(page)["topic"] == "depth"
-    assert f"{len(on('depth'))} of {len(PAPERS)} results" in words(page)
+    assert f"{len(papers_on('depth'))} of {len(PAPERS)} results" in words(page)
 
 
 @pytest.mark.parametrize("key", ["order-and-chaos", "last-gradient"])

@@ -153,13 +153,13 @@ def test_a_visitor_who_never_reads_holds_up_nobody_and_is_let_go(alone: Server) 
             assert alone.health()["trainer"] == "ready"
             viewer.player.deaf = False
 
-            def let_go() -> bool:
+            def set_loose() -> bool:
                 """It took nothing for too long; or it was refused: it said too much at once, or wished for one run of
                 eight once it read again.
                 """
                 return viewer.player.connections > 1 or bool(viewer.player.refusal)
 
-            await viewer.until(let_go, "the end of the connection", PATIENCE)
+            await viewer.until(set_loose, "the end of the connection", PATIENCE)
 
     played(deaf())
 

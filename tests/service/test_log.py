@@ -30,7 +30,7 @@ def lines(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], list[str]]]:
         monkeypatch.setattr(log.LOG, name, getattr(log.LOG, name))
     monkeypatch.setattr(threading, "excepthook", threading.excepthook)
     factory, stream = logging.getLogRecordFactory(), io.StringIO()
-    log.begin()
+    log.configure_logging()
     log.LOG.handlers[0].setStream(stream)  # type: ignore[attr-defined]
     library = logging.getLogger("some.library")
     library.addHandler(handler := logging.StreamHandler(stream))
@@ -64,7 +64,7 @@ def test_an_error_that_any_library_logs_is_one_line_with_its_kind_and_place_and_
         failing("my secret")
     except ValueError as error:
         logging.getLogger("some.library").exception("Uncaught\nin two lines")
-        log.event("failed", **log.told(error))
+        log.event("failed", **log.error_facts(error))
     first, second = lines()
     place = rf"error=ValueError at=\"test_log.py:{failing.__code__.co_firstlineno + 2} < test_log.py:\d+\""
     assert re.fullmatch(rf"Uncaught in two lines {place}", first)
