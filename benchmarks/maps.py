@@ -16,7 +16,7 @@ from benchmarks.report import Figure
 from benchmarks.timing import per_step, ratio, taking_turns
 from models.maps import Axis, MapSpec, MapStore
 from models.maps.cells import units
-from models.maps.work import work
+from models.maps.work import compute_missing
 from models.spec import RunConfig
 from models.training import Run
 from models.training.batched import Batched
@@ -69,7 +69,7 @@ def _cells(spec: MapSpec) -> Iterator[Figure]:
     with tempfile.TemporaryDirectory() as folder:
         here = MapStore(spec, Path(folder) / "here")
         began = time.perf_counter()
-        list(work(here, jobs=1))
+        list(compute_missing(here, jobs=1))
         wall = time.perf_counter() - began
         own = sum(kept["seconds"] for kept in here.done().values())
         yield Figure(
@@ -79,10 +79,10 @@ def _cells(spec: MapSpec) -> Iterator[Figure]:
             note=f"{count} units; joblib adds {1e3 * (wall - own) / count:.1f} ms",
         )
         with cluster(Path(folder), workers=1) as address:
-            list(work(MapStore(spec, Path(folder) / "warm"), scheduler=address))  # torch is loaded then
+            list(compute_missing(MapStore(spec, Path(folder) / "warm"), scheduler=address))  # torch is loaded then
             there = MapStore(spec, Path(folder) / "there")
             began = time.perf_counter()
-            list(work(there, scheduler=address))
+            list(compute_missing(there, scheduler=address))
             wall = time.perf_counter() - began
             own = sum(kept["seconds"] for kept in there.done().values())
             note = "client, connection and scheduler, spread over the units"

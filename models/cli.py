@@ -37,12 +37,12 @@ BAR = 30  # characters of the progress bar
 SLICE_SECONDS = 0.2  # between updates of the progress bar
 
 
-def main(arguments: Sequence[str]) -> int:
+def main(add_arguments: Sequence[str]) -> int:
     """Runs a command; returns the exit code."""
     parser = _parser()
-    given = parser.parse_args(arguments)
+    args = parser.parse_args(add_arguments)
     try:
-        return int(given.command(given))
+        return int(args.command(args))
     except ValueError as error:
         print(f"{parser.prog}: {error}", file=sys.stderr)
         return 2
@@ -69,13 +69,13 @@ def _parser() -> Parser:
     signal.add_argument("--csv", metavar="PATH", help="write one row per seed and site")
     signal.set_defaults(command=_signal)
     map_ = commands.add_parser("map", help="compute a map from its specification; what is done is kept and resumed")
-    command.arguments(map_)
+    command.add_arguments(map_)
     map_.set_defaults(command=command.run)
     check = commands.add_parser(
         "coordinates", help="sizes of all sites and logits over width or depth, before and after the first updates"
     )
     _configuration_arguments(check)
-    coordinate_check.arguments(check)
+    coordinate_check.add_arguments(check)
     check.set_defaults(command=_coordinates)
     open_ = commands.add_parser(
         "open", help="start the app on a recording of your own model, which may still be growing, or on a kept run"
@@ -106,8 +106,8 @@ def _configuration_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--force", action="store_true", help="run it even where it is over budget")
 
 
-def _train(given: argparse.Namespace) -> int:
-    cfg = configuration(given)
+def _train(args: argparse.Namespace) -> int:
+    cfg = configuration(args)
     import torch
 
     from models.training import Run
@@ -115,11 +115,11 @@ def _train(given: argparse.Namespace) -> int:
 
     torch.set_num_threads(1)  # like the trainer of the pages: with more, the last digits differ
     run = Run(cfg)
-    for path in (given.csv, given.json):
+    for path in (args.csv, args.json):
         _check_writable(path)
-    log = _log(given.out, run) if given.out else None
+    log = _log(args.out, run) if args.out else None
     _say(cfg, f"{run.parameters:,} parameters, {run.device}")
-    showing = given.progress or sys.stderr.isatty()
+    showing = args.progress or sys.stderr.isatty()
     stopped = ""
     try:
         while not run.done:
@@ -140,14 +140,14 @@ def _train(given: argparse.Namespace) -> int:
     print("\n".join([stopped] * bool(stopped) + findings(cfg, trace)))
     if digest:
         print(digest)
-    _write(given.csv, trace_csv(trace))
-    _write(given.json, configuration_json(cfg))
+    _write(args.csv, trace_csv(trace))
+    _write(args.json, configuration_json(cfg))
     return 130 if stopped else 0
 
 
-def _signal(given: argparse.Namespace) -> int:
-    cfg = configuration(given)
-    _check_writable(given.csv)
+def _signal(args: argparse.Namespace) -> int:
+    cfg = configuration(args)
+    _check_writable(args.csv)
     import numpy as np
     import torch
 
@@ -156,9 +156,9 @@ def _signal(given: argparse.Namespace) -> int:
     from models.insight.verdict import activation_sentence, gradient_sentence
 
     torch.set_num_threads(1)
-    seeds = range(cfg.seed, cfg.seed + given.seeds)
-    signals = signal_at_init(cfg, seeds, given.rows)
-    _say(cfg, f"{counted(given.seeds, 'seed')}, geometric mean")
+    seeds = range(cfg.seed, cfg.seed + args.seeds)
+    signals = signal_at_init(cfg, seeds, args.rows)
+    _say(cfg, f"{counted(args.seeds, 'seed')}, geometric mean")
     mean_square, grad_norm = geometric_mean(signals.mean_square), geometric_mean(signals.grad_norm)
     print(f"{'site':<10}{'mean square':>14}{'gradient norm':>16}")
     for site, square, norm in zip(signals.sites, mean_square, grad_norm, strict=True):
@@ -170,7 +170,7 @@ def _signal(given: argparse.Namespace) -> int:
         for row, seed in enumerate(seeds)
         for at, site in enumerate(signals.sites)
     ]
-    _write(given.csv, "\n".join(["seed,site,mean_square,grad_norm", *rows]) + "\n")
+    _write(args.csv, "\n".join(["seed,site,mean_square,grad_norm", *rows]) + "\n")
     return 0
 
 
@@ -186,27 +186,27 @@ def _log(folder: str, run: "Run") -> RunLog:
     return log
 
 
-def _newest(path: Path, given: str) -> RunLog:
+def _newest(path: Path, args: str) -> RunLog:
     """The newest run in a folder, or the run whose own folder it is. ValueError if there is none of this version."""
     logs = [RunLog(head.parent) for head in (*path.glob(HEAD), *path.glob(f"*/{HEAD}"))]
     known = [log for log in logs if log.head is not None and log.head.made_by == engine_fingerprint() and log.length]
     if not known:
         older = f": {counted(len(logs), 'run')} in it came from another version" if logs else ""
-        raise ValueError(f"{given} is neither a recording (a file that ends in .jsonl) nor a folder of runs{older}")
+        raise ValueError(f"{args} is neither a recording (a file that ends in .jsonl) nor a folder of runs{older}")
     return max(known, key=lambda log: (log.folder / ROWS).stat().st_mtime)
 
 
-def _shown(path: Path, given: str) -> tuple[dict[str, str], str]:
+def _shown(path: Path, args: str) -> tuple[dict[str, str], str]:
     """What the app is told of a recording or of a folder of runs, and the page's address below the server's."""
     if path.is_file() and path.suffix == ".jsonl":
         return {"PLAYGROUND_RECORDINGS": str(path.parent)}, f"recordings?{urlencode({'recording': path.name})}"
-    newest = _newest(path, given)
+    newest = _newest(path, args)
     assert newest.head is not None
     return {FOLDER_VARIABLE: str(newest.folder.parent)}, f"playground?{urlencode(newest.head.query)}"
 
 
-def _open(given: argparse.Namespace) -> int:
-    message, page = _shown(Path(given.path).resolve(), given.path)
+def _open(args: argparse.Namespace) -> int:
+    message, page = _shown(Path(args.path).resolve(), args.path)
     app = Path(__file__).parents[1] / "app.py"
     flags = ("--server.headless=true", "--server.address=localhost")
     command = [sys.executable, "-m", "streamlit", "run", str(app), *flags]
@@ -219,7 +219,7 @@ def _open(given: argparse.Namespace) -> int:
                 if match := re.search(r"https?://[\w.-]+:\d+", line):
                     address = f"{match[0]}/{page}"
                     print(address, flush=True)
-                    if not given.no_browser:
+                    if not args.no_browser:
                         webbrowser.open(address)
                     break
             for _ in server.stdout:
@@ -231,35 +231,35 @@ def _open(given: argparse.Namespace) -> int:
             server.terminate()
 
 
-def _play(given: argparse.Namespace) -> int:
-    log = _newest(Path(given.path).resolve(), given.path)
-    _check_writable(given.html)
-    command = [sys.executable, "-m", "components.playground.played", str(log.folder), str(Path(given.html).resolve())]
+def _play(args: argparse.Namespace) -> int:
+    log = _newest(Path(args.path).resolve(), args.path)
+    _check_writable(args.html)
+    command = [sys.executable, "-m", "components.playground.played", str(log.folder), str(Path(args.html).resolve())]
     subprocess.run(command, cwd=Path(__file__).parents[1], check=True)
-    print(given.html)
+    print(args.html)
     return 0
 
 
-def _list(given: argparse.Namespace) -> int:
-    print(listing(given.what))
+def _list(args: argparse.Namespace) -> int:
+    print(listing(args.what))
     return 0
 
 
-def configuration(given: argparse.Namespace) -> RunConfig:
+def configuration(args: argparse.Namespace) -> RunConfig:
     """The configuration that the arguments name. ValueError with a sentence if it is illegal or over budget."""
-    fields = dict(_assignment(text) for text in given.set)
-    fields |= {name: text for name in ("seed", "steps") if (text := getattr(given, name, None)) is not None}
+    fields = dict(_assignment(text) for text in args.set)
+    fields |= {name: text for name in ("seed", "steps") if (text := getattr(args, name, None)) is not None}
     # Text that cannot be parsed is left to the field's own check.
     values: dict[str, Any] = {
         name: _value(knobs()[name][0], text) for name, text in fields.items() if name != "overrides"
     }
-    if given.start is None:
-        cfg = RunConfig.arranged(given.arrangement or "pre-norm", **values)
+    if args.start is None:
+        cfg = RunConfig.arranged(args.arrangement or "pre-norm", **values)
     else:
-        cfg = replace(_started(given.start), **values)
+        cfg = replace(_started(args.start), **values)
     if "overrides" in fields:
         cfg = replace(cfg, overrides=overrides_text.from_text(fields["overrides"], cfg.depth))
-    refusal = None if given.force else budget_refusal(cfg)
+    refusal = None if args.force else budget_refusal(cfg)
     if refusal:
         raise ValueError(f"{refusal} --force runs it all the same.")
     return cfg
@@ -319,14 +319,14 @@ def _check_writable(path: str | None) -> None:
         raise ValueError(f"{path} cannot be written: {error.strerror}") from None
 
 
-def _coordinates(given: argparse.Namespace) -> int:
-    cfg = configuration(given)
-    checks = coordinate_check.checks_of(given, cfg)
-    _check_writable(given.csv)
+def _coordinates(args: argparse.Namespace) -> int:
+    cfg = configuration(args)
+    checks = coordinate_check.checks_from_arguments(args, cfg)
+    _check_writable(args.csv)
     print(f"link ?{urlencode(cfg.to_query())}")
-    measured = [coordinate_check.measured(check, jobs=given.jobs) for check in checks]
+    measured = [coordinate_check.measure(check, jobs=args.jobs) for check in checks]
     print("\n\n".join(map(str, measured)))
-    _write(given.csv, coordinate_check.csv(measured))
+    _write(args.csv, coordinate_check.csv(measured))
     return 0
 
 

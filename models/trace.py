@@ -1,7 +1,7 @@
 """The trace: everything that a run has measured, as plain numpy. Free of torch, so that pages can import it.
 
-Row k measures batch k in the net after k updates. `Run.close` adds row N to a finished run of N steps, for the net after
-the last update. Frames hold the costlier measurements, taken at log-spaced steps.
+Row k measures batch k in the net after k updates. `Run.close` adds row N to a finished run of N steps, for the net
+after the last update. Frames hold the costlier measurements, taken at log-spaced steps.
 """
 
 import re
@@ -81,8 +81,8 @@ class Divergence:
 class Frame:
     """The costlier measurements of one step, on fixed data, before that step's update.
 
-    sample_cosine (S,); update_to_weight (depth,). dead_units (depth,): share of a block's ReLU units that are 0 on all of
-    a fixed subset; empty without ReLUs. head_input (3,): RMS of the head's input on that subset, RMS of its deviation
+    sample_cosine (S,); update_to_weight (depth,). dead_units (depth,): share of a block's ReLU units that are 0 on all
+    of a fixed subset; empty without ReLUs. head_input (3,): RMS of the head's input on that subset, RMS of its deviation
     from the mean over the subset, and participation ratio of that deviation. train_mode_loss: held-out loss with batch
     statistics, at the batch size of training; NaN without batch norm. picture: data of the task's picture.
     """

@@ -15,7 +15,7 @@ from components.charts.parts import fixed_map, frame_around
 from models.experiment import Plane
 from models.insight.words import counted, number, signed
 from models.maps.cells import Cell, Outcome
-from models.maps.sensitivity import Width
+from models.maps.sensitivity import RateRange
 from models.maps.spec import MapSpec
 from models.maps.table import MEASURES, by_cell, grid
 from models.spec import knobs
@@ -104,7 +104,7 @@ def panel(
     return figure_of([heatmap, *_hatching(divergence_steps, values)], layout, "")
 
 
-def widths_chart(spec: MapSpec, widths: Sequence[Width], other: str) -> Figure:
+def widths_chart(spec: MapSpec, widths: Sequence[RateRange], other: str) -> Figure:
     """Decades of learning rate that reach the target, over the other axis: mean and range over the seeds."""
     layout = layout_of("Width of the range of learning rates", x=knobs()[other][1].label, y="decades")
     places = {value: place for place, value in enumerate(spec.y.values if spec.y.field == other else spec.x.values)}

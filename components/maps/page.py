@@ -25,12 +25,20 @@ from models.content import Texts
 from models.insight.baseline import loss_of_guessing, name_of_guessing
 from models.insight.words import counted, signed
 from models.maps import Cell, MapSpec, MapStore, Outcome
-from models.maps.cells import cells, configs, refused, units
+from models.maps.cells import cells, configs, refusal_reason, units
 from models.maps.prepared import COMMAND, PREPARED, RecordedMap, question, recording
-from models.maps.process import Standing, closed, works
-from models.maps.sensitivity import best_rates, decides, rate_axis, sentence, warmed, warmup_sentence, widths
+from models.maps.process import MapState, disabled_reason, works
+from models.maps.sensitivity import (
+    best_rates,
+    needs_warmup,
+    rate_axis,
+    rate_ranges,
+    sentence,
+    warmup_effects,
+    warmup_sentence,
+)
 from models.maps.table import MEASURES, frame_of
-from models.maps.work import own_jobs
+from models.maps.work import default_jobs
 from models.spec import knobs
 from models.spec.budget import format_duration, this_machine
 from models.spec.knob import Knob
@@ -81,7 +89,7 @@ def draw() -> None:
     else:
         st.markdown(question(chosen))
         spec = PREPARED[chosen].spec
-    if chosen == OWN and (refusal := refused(spec, this_machine())):
+    if chosen == OWN and (refusal := refusal_reason(spec, this_machine())):
         st.error(refusal)
         return
     poll_while(f"map_{spec.digest}", lambda: _draw_map(spec, chosen, measure))
@@ -97,12 +105,12 @@ def _setting(spec: MapSpec) -> str:
 def _draw_map(spec: MapSpec, chosen: str, measure: str) -> bool:
     """Draws buttons, progress, panels and the chosen cell. Returns whether the map is being computed."""
     finished_units = MapStore(spec).done()
-    computed = [Outcome.unpacked(run) for unit in finished_units.values() for run in unit["runs"]]
+    computed = [Outcome.from_dict(run) for unit in finished_units.values() for run in unit["runs"]]
     recorded = None if chosen == OWN else recording(chosen)
     is_wanted = MAP_WANTED.get() == spec.digest and len(computed) < spec.runs
     if is_wanted:
-        works().want(spec, visitor_id(), address())
-    standing = works().standing(spec)
+        works().renew(spec, visitor_id(), address())
+    standing = works().state_of(spec)
     if standing.state == "failed":
         MAP_WANTED.put("")
         is_wanted = False
@@ -129,7 +137,7 @@ def _draw_map(spec: MapSpec, chosen: str, measure: str) -> bool:
     _draw_cell(spec, cell)
     if rate_axis(spec):
         _draw_sensitivity(spec, outcomes)
-    deletes = bool(computed) and not is_wanted and works().deletes(spec, visitor_id())
+    deletes = bool(computed) and not is_wanted and works().may_delete(spec, visitor_id())
     _draw_downloads(spec, outcomes, deletes=deletes)
     return is_wanted
 
@@ -137,7 +145,9 @@ def _draw_map(spec: MapSpec, chosen: str, measure: str) -> bool:
 def _draw_buttons(spec: MapSpec, is_wanted: bool, done: int, *, resumes: bool) -> None:
     """Draws the button that computes or pauses the map, and how long the rest takes; `done`: finished runs."""
     total = spec.runs
-    obstacle = closed() or refused(spec, this_machine())  # a recording is shown even if this server cannot compute it
+    obstacle = disabled_reason() or refusal_reason(
+        spec, this_machine()
+    )  # a recording is shown even if this server cannot compute it
 
     def compute() -> None:
         MAP_WANTED.put(spec.digest)
@@ -164,8 +174,8 @@ def _draw_buttons(spec: MapSpec, is_wanted: bool, done: int, *, resumes: bool) -
         elif done < total and not is_wanted:  # the progress says how long it takes
             seconds = sum(unit.seconds(this_machine()) for unit in units(spec)) * (1 - done / total)
             st.caption(
-                f"{total - done:,} runs, about {format_duration(seconds / own_jobs())} in "
-                f"{counted(own_jobs(), 'process', 'es')} here"
+                f"{total - done:,} runs, about {format_duration(seconds / default_jobs())} in "
+                f"{counted(default_jobs(), 'process', 'es')} here"
             )
 
 
@@ -180,7 +190,7 @@ def _delete(spec: MapSpec) -> None:
         st.toast(TEXTS("somebody's"), icon=":material/info:")
 
 
-def _draw_progress(spec: MapSpec, standing: Standing, unit_seconds: dict[int, float]) -> None:
+def _draw_progress(spec: MapSpec, standing: MapState, unit_seconds: dict[int, float]) -> None:
     """Draws the progress, the time left at the pace so far, and what the map waits for.
 
     `unit_seconds` has the time of each finished unit by its index.
@@ -194,7 +204,7 @@ def _draw_progress(spec: MapSpec, standing: Standing, unit_seconds: dict[int, fl
     estimates = [unit.seconds(this_machine()) for unit in all_units]
     done_estimate = sum(estimates[index] for index in unit_seconds)
     pace = sum(unit_seconds.values()) / done_estimate if done_estimate else 1.0  # actual over estimated time
-    seconds_left = (sum(estimates) - done_estimate) * pace / own_jobs()
+    seconds_left = (sum(estimates) - done_estimate) * pace / default_jobs()
     running = f"computing, about {format_duration(seconds_left)} left"
     waiting = f"waiting for its turn, {counted(standing.ahead, 'other map')} first" if standing.ahead else "starting"
     state = {"running": running, "waiting": waiting}.get(standing.state, "paused")
@@ -246,11 +256,11 @@ def _chosen_cell(spec: MapSpec) -> Cell:
 
 def _draw_warmups(spec: MapSpec, outcomes: Sequence[Outcome]) -> None:
     """Draws the effect of a warm-up, if the map varies it."""
-    effects = warmed(spec, outcomes)
+    effects = warmup_effects(spec, outcomes)
     if not effects:
         return
     st.markdown(f"**{warmup_sentence(spec, effects)}**")
-    decisive = [effect for effect in effects if decides(effect, spec.target)]
+    decisive = [effect for effect in effects if needs_warmup(effect, spec.target)]
     if decisive:
         table = {
             "arrangement": [effect.arrangement for effect in decisive],
@@ -269,7 +279,7 @@ def _draw_best_rates(spec: MapSpec, outcomes: Sequence[Outcome]) -> None:
     all_widths, rates = list(best.rates), list(best.rates.values())
     ends = {"narrow": f"{all_widths[0]:g}", "wide": f"{all_widths[-1]:g}"}
     slope = signed(best.slope, 2)
-    if best.still:
+    if best.is_flat:
         text = TEXTS("best still", low=number(min(rates), 3), high=number(max(rates), 3), slope=slope, **ends)
     else:
         text = TEXTS("best moves", first=number(rates[0], 3), last=number(rates[-1], 3), slope=slope, **ends)
@@ -313,7 +323,7 @@ def _draw_cell(spec: MapSpec, cell: Cell) -> None:
 def _draw_sensitivity(spec: MapSpec, outcomes: Sequence[Outcome]) -> None:
     """Draws how wide a range of learning rates reaches the target."""
     st.subheader("Sensitivity to the learning rate", anchor=False)
-    ranges = widths(spec, outcomes)
+    ranges = rate_ranges(spec, outcomes)
     st.markdown(f"**{sentence(spec, ranges)}**")
     other_field = spec.y.field if rate_axis(spec) == "x" else spec.x.field
     figure = widths_chart(spec, ranges, other_field)

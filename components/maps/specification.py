@@ -8,7 +8,7 @@ from components.controls.field import draw_widget
 from components.player.view import as_sentence
 from components.shell import address, session
 from components.shell.session import Key
-from models.maps.spec import AXES, MAX_PANELS, MAX_SEEDS_OF_MAP, MAX_SPEC_CHARS, TARGETS, Axis, MapSpec
+from models.maps.spec import AXES, MAX_PANELS, MAX_SEEDS_OF_MAP, MAX_SPEC_CHARS, TARGET_BOUNDS, Axis, MapSpec
 from models.spec import ARRANGEMENTS, RunConfig, knobs
 from models.spec.query import escape_markdown
 
@@ -58,7 +58,7 @@ def draw_controls() -> MapSpec:
         seeds = left.number_input("Seeds", 1, MAX_SEEDS_OF_MAP, key=SEEDS, help="Runs per cell, trained together.")
         target = right.number_input(
             "Target loss",
-            *TARGETS,
+            *TARGET_BOUNDS,
             step=0.05,
             format="%g",
             key=TARGET,

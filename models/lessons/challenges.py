@@ -15,7 +15,7 @@ from models.trace import Trace
 
 @dataclass(frozen=True)
 class Goal:
-    """A condition on a finished trace: its text, and a function that returns whether it is met and the measured value."""
+    """A condition on a finished trace: its text, and a function for whether it is met and the measured value."""
 
     text: str
     is_met: Callable[[Trace], tuple[bool, str]]

@@ -27,7 +27,7 @@ def learned(trace: Trace) -> bool:
 def losses_in_words(traces: Mapping[str, Trace], detail: str = "") -> str:
     """Final loss and accuracy of each net as sentences; with `detail` "lowest" also the least mean of LATELY losses.
 
-    Example: "“without” diverged at step 3. Mean loss of the last 20 steps: with a residual: 0.01, held-out accuracy 95%."
+    "“without” diverged at step 3. Mean loss of the last 20 steps: with a residual: 0.01, held-out accuracy 95%."
     """
     diverged, ends_by_net = [], []
     for name, trace in traces.items():

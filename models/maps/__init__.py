@@ -1,4 +1,4 @@
-"""Maps: one configuration over two axes and several arrangements. Only `unit`, which workers run, needs torch."""
+"""Maps: one configuration over two axes and several arrangements. Only `unit`, which the workers run, needs torch."""
 
 from models.maps.cells import Cell, Outcome
 from models.maps.spec import Axis, MapSpec

@@ -22,7 +22,7 @@ from models.spec.budget import (
 from models.spec.limits import LIMITS
 from models.trace import Trace
 
-TOGETHER = ("seed", "lr", "warmup", "init_gain")  # runs that differ only in these are trained as one
+BATCHED_FIELDS = ("seed", "lr", "warmup", "init_gain")  # runs that differ only in these are trained as one
 MAX_RUNS_OF_UNIT = 16
 MIN_RUNS_OF_UNIT = 4  # however long they take: batching saves more than a crash can lose
 UNIT_SECONDS = 60.0  # about how much work a crash may lose
@@ -63,16 +63,17 @@ class Outcome:
     diverged: int | None
     site: str = ""
 
-    def packed(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """The fields for JSON; numbers that are not finite become text."""
         return {
-            name: str(v) if isinstance(v, float) and not math.isfinite(v) else v for name, v in asdict(self).items()
+            name: str(value) if isinstance(value, float) and not math.isfinite(value) else value
+            for name, value in asdict(self).items()
         }
 
     @staticmethod
-    def unpacked(stored: dict[str, Any]) -> "Outcome":
+    def from_dict(stored: dict[str, Any]) -> "Outcome":
         """The inverse of `packed`. KeyError, TypeError or ValueError for anything else."""
-        values = {part.name: stored[part.name] for part in fields(Outcome)}
+        values = {spec_field.name: stored[spec_field.name] for spec_field in fields(Outcome)}
         for name in ("x", "y", "final_loss", "accuracy", "gradient_ratio"):
             values[name] = float(values[name])
         return Outcome(**values)
@@ -108,19 +109,19 @@ class Unit:
 
 def outcome(cell: Cell, cfg: RunConfig, trace: Trace, target: float) -> Outcome:
     """The outcome of a cell's run from its finished trace."""
-    below = np.flatnonzero(recent_losses(trace.loss) <= target)
-    lost = trace.divergence
+    reached = np.flatnonzero(recent_losses(trace.loss) <= target)
+    divergence = trace.divergence
     return Outcome(
         cell.arrangement,
         cell.x,
         cell.y,
         cfg.seed,
         final_loss=final_loss(trace),
-        accuracy=math.nan if lost or not trace.frames else float(trace.frames[-1].held_out_accuracy),
-        steps_to_target=int(below[0]) + LATELY - 1 if len(below) else None,
+        accuracy=math.nan if divergence or not trace.frames else float(trace.frames[-1].held_out_accuracy),
+        steps_to_target=int(reached[0]) + LATELY - 1 if len(reached) else None,
         gradient_ratio=gradient_change(trace),
-        diverged=lost.step if lost else None,
-        site=lost.site if lost else "",
+        diverged=divergence.step if divergence else None,
+        site=divergence.site if divergence else "",
     )
 
 
@@ -137,31 +138,31 @@ def configs(spec: MapSpec, cell: Cell) -> list[RunConfig]:
 @lru_cache(maxsize=16)
 def units(spec: MapSpec) -> tuple[Unit, ...]:
     """All runs of a map in units of work, always the same. ValueError with a sentence if a cell is not legal."""
-    every: list[tuple[list[tuple[Cell, int]], RunConfig]] = []
+    unit_runs: list[tuple[list[tuple[Cell, int]], RunConfig]] = []
     latest: dict[RunConfig, list[tuple[Cell, int]]] = {}
-    stand_ins: dict[tuple[Any, ...], RunConfig] = {}
+    base_cfgs: dict[tuple[Any, ...], RunConfig] = {}
     for cell in cells(spec):
         try:
             cfg = configs(spec, cell)[0]
         except (ValueError, TypeError) as error:
             raise ValueError(
-                f"A cell of this map is not a legal configuration ({_place(spec, cell)}): {error}."
+                f"A cell of this map is not a legal configuration ({_cell_in_words(spec, cell)}): {error}."
             ) from None
         axes = ((spec.x.field, cell.x), (spec.y.field, cell.y))
-        apart = (cell.arrangement, *(value for field, value in axes if field not in TOGETHER))
-        if apart not in stand_ins:
-            stand_ins[apart] = replace(cfg, **{name: getattr(RunConfig, name) for name in TOGETHER})
-        alike = stand_ins[apart]
+        shared_values = (cell.arrangement, *(value for field, value in axes if field not in BATCHED_FIELDS))
+        if shared_values not in base_cfgs:
+            base_cfgs[shared_values] = replace(cfg, **{name: getattr(RunConfig, name) for name in BATCHED_FIELDS})
+        base_cfg = base_cfgs[shared_values]
         for seed in range(spec.seeds):
-            runs = latest.get(alike)
-            if runs is None or len(runs) >= _most(alike):
-                runs = latest[alike] = []
-                every.append((runs, alike))
+            runs = latest.get(base_cfg)
+            if runs is None or len(runs) >= _max_runs_of_unit(base_cfg):
+                runs = latest[base_cfg] = []
+                unit_runs.append((runs, base_cfg))
             runs.append((cell, seed))
-    return tuple(Unit(tuple(runs), alike.steps, *reference_step_cost(alike)) for runs, alike in every)
+    return tuple(Unit(tuple(runs), base_cfg.steps, *reference_step_cost(base_cfg)) for runs, base_cfg in unit_runs)
 
 
-def refused(spec: MapSpec, machine: Machine, *, cluster: bool = False) -> str:
+def refusal_reason(spec: MapSpec, machine: Machine, *, cluster: bool = False) -> str:
     """Why this map cannot be run on a machine and what would fit, in a sentence; empty if it can.
 
     `cluster`: a scheduler shares it out, so only its single runs are bounded.
@@ -171,32 +172,36 @@ def refused(spec: MapSpec, machine: Machine, *, cluster: bool = False) -> str:
         size = f"{spec.runs:,} runs, in {spec.cells:,} cells{of_seeds}"
         return f"This map has {size}; at most {MAX_RUNS_OF_MAP:,} are taken."
     try:
-        every = units(spec)
+        all_units = units(spec)
     except ValueError as error:
         return str(error)
-    for unit in every:
+    for unit in all_units:
         step = unit.step_seconds(machine)
         if step > MAX_STEP_SECONDS or step * unit.steps > MAX_RUN_SECONDS:
-            taken = f"a step would take {step:.2g} s"
-            return f"A cell of this map is over the budget of one run ({_place(spec, unit.runs[0][0])}): {taken}."
-    seconds = sum(unit.seconds(machine) for unit in every)
+            cost = f"a step would take {step:.2g} s"
+            return (
+                f"A cell of this map is over the budget of one run ({_cell_in_words(spec, unit.runs[0][0])}): {cost}."
+            )
+    seconds = sum(unit.seconds(machine) for unit in all_units)
     if seconds > MAP_SECONDS and not cluster:
         share = MAP_SECONDS / seconds
         return (
             f"This map is over budget: its {spec.cells:,} cells would take about {format_duration(seconds)} of one "
             f"core, and {format_duration(MAP_SECONDS)} is the limit. About {max(1, int(spec.cells * share)):,} such "
-            f"cells fit, or {max(1, int(every[0].steps * share))} steps."
+            f"cells fit, or {max(1, int(all_units[0].steps * share))} steps."
         )
     return ""
 
 
-def _place(spec: MapSpec, cell: Cell) -> str:
+def _cell_in_words(spec: MapSpec, cell: Cell) -> str:
     return f"{cell.arrangement}, {spec.x.field} {cell.x:g}, {spec.y.field} {cell.y:g}"
 
 
 @lru_cache(maxsize=64)
-def _most(cfg: RunConfig) -> int:
+def _max_runs_of_unit(cfg: RunConfig) -> int:
     """How many such runs are trained as one."""
-    alone = sum(reference_step_cost(cfg)) * cfg.steps  # on the reference machine, so that units are the same everywhere
-    by_time = max(MIN_RUNS_OF_UNIT, 1 + int((UNIT_SECONDS / alone - 1) / PER_EXTRA_SEED))
+    run_seconds = (
+        sum(reference_step_cost(cfg)) * cfg.steps
+    )  # on the reference machine, so that units are the same everywhere
+    by_time = max(MIN_RUNS_OF_UNIT, 1 + int((UNIT_SECONDS / run_seconds - 1) / PER_EXTRA_SEED))
     return max(1, min(MAX_RUNS_OF_UNIT, by_time, int(UNIT_BYTES / memory_bytes(cfg))))

@@ -1,4 +1,4 @@
-"""A map's units on a Dask cluster; a cluster that cannot compute them is refused before it gets any."""
+"""Computes a map's units on a Dask cluster, after checking that the cluster can."""
 
 import sys
 import time
@@ -8,32 +8,32 @@ from typing import Any
 from models.maps.unit import run_unit
 from models.runlog import fingerprint
 
-REACH_SECONDS = 10.0  # how long a scheduler may take to answer, and a cluster to get a worker
-LOOK_SECONDS = 1.0  # between checks that there still is a worker
-Run = Callable[[str, int], dict[str, Any]]  # computes a unit of a specification
-START = "python -m dask worker {} --nthreads 1, in the project's folder"
+CONNECT_SECONDS = 10.0  # for a scheduler to answer, and for a cluster to have a worker
+WORKER_CHECK_SECONDS = 1.0  # between checks that a worker is left
+UnitFunction = Callable[[str, int], dict[str, Any]]  # computes a unit of a specification
+START_COMMAND = "python -m dask worker {} --nthreads 1, in the project's folder"
 
 
 class ClusterError(ValueError):
-    """Why a cluster cannot compute a map, in a sentence."""
+    """The reason why a cluster cannot compute a map, as a sentence."""
 
 
-def on_cluster(
-    scheduler: str, specification: str, missing: Sequence[int], run: Run = run_unit
+def run_on_cluster(
+    scheduler: str, specification: str, missing: Sequence[int], run: UnitFunction = run_unit
 ) -> Iterator[dict[str, Any]]:
-    """Computes the missing units of a specification (its JSON) by `run`, and yields each as it ends.
+    """Computes the missing units of a specification (JSON) by `run`, and yields each result as it arrives.
 
-    ClusterError if the scheduler cannot be reached, has no worker or loses all, if a machine cannot import this project
-    or has another version of it or of torch, and if a unit fails.
+    ClusterError if the scheduler cannot be reached or has no workers, if a machine cannot import this project or has
+    another version of it or of torch, or if a unit fails.
     """
     with _client(scheduler) as client:
-        _check(client, scheduler)
+        _check_versions(client, scheduler)
         from distributed import wait
 
         pending = set(client.map(run, [specification] * len(missing), missing, pure=False))
         while pending:
             try:
-                done = wait(pending, timeout=LOOK_SECONDS, return_when="FIRST_COMPLETED").done
+                done = wait(pending, timeout=WORKER_CHECK_SECONDS, return_when="FIRST_COMPLETED").done
             except TimeoutError:
                 _await_worker(client, scheduler)
                 continue
@@ -45,8 +45,8 @@ def on_cluster(
                         f"The cluster {scheduler} failed at a unit: {_first_line(error) or future.status}."
                     )
                 try:
-                    result = future.result(timeout=LOOK_SECONDS)
-                except TimeoutError:  # the worker is gone and so is the result: it is computed again
+                    result = future.result(timeout=WORKER_CHECK_SECONDS)
+                except TimeoutError:  # the worker and its result are lost: compute the unit again
                     pending.add(future)
                     _await_worker(client, scheduler)
                     continue
@@ -54,24 +54,26 @@ def on_cluster(
 
 
 def _client(scheduler: str) -> Any:
-    """A connection to a Dask scheduler, for a `with` statement."""
+    """Connection to a Dask scheduler, as a context manager."""
     try:
         from distributed import Client
     except ImportError:
         raise ClusterError("A cluster needs dask: pip install -r requirements-cluster.txt.") from None
     try:
-        return Client(scheduler, timeout=REACH_SECONDS, set_as_default=True)
+        return Client(scheduler, timeout=CONNECT_SECONDS, set_as_default=True)
     except (OSError, ValueError, TypeError) as error:
         raise ClusterError(f"The scheduler {scheduler} cannot be reached ({_first_line(error)[:120]}).") from None
 
 
-def _check(client: Any, scheduler: str) -> None:
-    """Checks that scheduler and workers have the same versions as this machine; the scheduler reads every task."""
+def _check_versions(client: Any, scheduler: str) -> None:
+    """ClusterError unless scheduler and workers, which all unpickle tasks, have this machine's versions."""
     import cloudpickle
 
     _await_worker(client, scheduler)
     here = sys.modules[__name__]
-    cloudpickle.register_pickle_by_value(here)  # sends the whole `_fingerprint`: the project may be missing there
+    cloudpickle.register_pickle_by_value(
+        here
+    )  # sends the source of `_fingerprint`, as the project may be missing there
     try:
         answers = {scheduler: client.run_on_scheduler(_fingerprint)} | client.run(_fingerprint, on_error="return")
     except Exception as error:
@@ -93,11 +95,13 @@ def _check(client: Any, scheduler: str) -> None:
 
 
 def _await_worker(client: Any, scheduler: str) -> None:
-    """Waits for a worker; ClusterError if none comes soon."""
-    until = time.monotonic() + REACH_SECONDS
+    """Waits for a worker; ClusterError after CONNECT_SECONDS."""
+    deadline = time.monotonic() + CONNECT_SECONDS
     while not client.scheduler_info(n_workers=1).get("workers"):
-        if time.monotonic() > until:
-            raise ClusterError(f"The scheduler {scheduler} has no workers: start one with {START.format(scheduler)}.")
+        if time.monotonic() > deadline:
+            raise ClusterError(
+                f"The scheduler {scheduler} has no workers: start one with {START_COMMAND.format(scheduler)}."
+            )
         time.sleep(0.1)
 
 

@@ -1,4 +1,4 @@
-"""`python -m models map`: computes a map from its specification, keeps every finished unit, and writes the table."""
+"""`python -m models map`: computes a map from its specification, stores finished units, and writes a table."""
 
 import argparse
 import os
@@ -10,64 +10,65 @@ from pathlib import Path
 from types import FrameType
 from typing import NoReturn
 
-from models.maps.cells import refused, units
+from models.maps.cells import refusal_reason, units
 from models.maps.cluster import ClusterError
 from models.maps.spec import MapSpec
 from models.maps.store import MapStore
 from models.maps.table import frame_of
-from models.maps.work import SCHEDULER, own_jobs, work
+from models.maps.work import SCHEDULER, compute_missing, default_jobs
 from models.spec.budget import this_machine
 
-ENDED = 143  # the exit code after SIGTERM
+SIGTERM_EXIT_CODE = 143
 NICENESS = 10
 KILL_SECONDS = 1.5
 
 
-def arguments(parser: argparse.ArgumentParser) -> None:
-    """Adds the arguments of the command."""
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("spec", metavar="SPEC.json", help="the specification of the map")
     parser.add_argument("--out", metavar="PATH", help="write one row per run: .csv or .parquet")
     parser.add_argument(
-        "--folder", metavar="PATH", help="where maps are kept (default: MAPS_FOLDER, or the user's cache)"
+        "--folder", metavar="PATH", help="folder of stored maps (default: MAPS_FOLDER, or the user's cache)"
     )
-    parser.add_argument("--fresh", action="store_true", help="forget what is done of this map; otherwise it is resumed")
+    parser.add_argument(
+        "--fresh", action="store_true", help="discard stored results of this map; by default it is resumed"
+    )
     parser.add_argument(
         "--jobs", type=int, default=0, metavar="N", help="processes on this machine (default: cores less one)"
     )
-    parser.add_argument("--fall-back", action="store_true", help="compute here if the cluster cannot")
-    parser.add_argument("--force", action="store_true", help="run it even where it is over budget")
+    parser.add_argument("--fall-back", action="store_true", help="compute on this machine if the cluster cannot")
+    parser.add_argument("--force", action="store_true", help="run it even if it is over budget")
     parser.add_argument(
         "--attached",
         action="store_true",
-        help="end when stdin does, and after the units in progress when it says anything: for a program that starts "
-        "this one",
+        help="for use by a parent process: exit when stdin closes; on any input, exit after the units in progress",
     )
 
 
-def run(given: argparse.Namespace) -> int:
-    """Computes the map and writes it; returns the exit code. ValueError with a sentence for bad input."""
-    spec = MapSpec.from_json(read_text(given.spec))
+def run(args: argparse.Namespace) -> int:
+    """Computes the map, writes the table and returns the exit code. ValueError with a sentence for bad input."""
+    spec = MapSpec.from_json(read_text(args.spec))
     scheduler = os.environ.get(SCHEDULER, "")
-    alone = not scheduler or given.fall_back
-    if not given.force and (refusal := refused(spec, this_machine(), cluster=not alone)):
+    runs_here = not scheduler or args.fall_back
+    if not args.force and (refusal := refusal_reason(spec, this_machine(), cluster=not runs_here)):
         raise ValueError(
             refusal if "not a legal configuration" in refusal else f"{refusal} --force runs it all the same."
         )
-    _check_out(given.out)
-    if not 0 <= given.jobs <= 256:
-        raise ValueError(f"--jobs is {given.jobs}; legal is 1 to 256")
-    store, enough = MapStore(spec, Path(given.folder) if given.folder else None), threading.Event()
-    signal.signal(signal.SIGTERM, _end)
-    if given.attached:
+    _check_out(args.out)
+    if not 0 <= args.jobs <= 256:
+        raise ValueError(f"--jobs is {args.jobs}; legal is 1 to 256")
+    store = MapStore(spec, Path(args.folder) if args.folder else None)
+    should_stop = threading.Event()
+    signal.signal(signal.SIGTERM, _terminate)
+    if args.attached:
         if hasattr(os, "nice"):
-            os.nice(NICENESS)  # the processes of the work inherit it
-        threading.Thread(target=_heed_stdin, args=(enough,), daemon=True).start()
+            os.nice(NICENESS)  # inherited by the worker processes
+        threading.Thread(target=_follow_stdin, args=(should_stop,), daemon=True).start()
     try:
-        if given.fresh:
-            store.forget()
-        stopped = _compute(store, scheduler, given, enough)
-        if given.out:
-            _write(store, given.out)
+        if args.fresh:
+            store.delete_results()
+        stopped = _compute(store, scheduler, args, should_stop)
+        if args.out:
+            _write(store, args.out)
     except OSError as error:
         raise ValueError(
             f"{store.path} cannot be written: {error.strerror or error}. What was done before is kept."
@@ -76,31 +77,34 @@ def run(given: argparse.Namespace) -> int:
     return 130 if stopped else 0
 
 
-def _compute(store: MapStore, scheduler: str, given: argparse.Namespace, enough: threading.Event) -> bool:
-    """Computes what is missing; returns whether it was stopped by hand."""
+def _compute(store: MapStore, scheduler: str, args: argparse.Namespace, should_stop: threading.Event) -> bool:
+    """Computes the missing units; returns whether the user interrupted it."""
     try:
-        return _watched(store, scheduler, given.jobs, enough)
+        return _compute_with_progress(store, scheduler, args.jobs, should_stop)
     except ClusterError as problem:
-        if not given.fall_back:
+        if not args.fall_back:
             raise
         print(f"{problem} Computing on this machine instead.", file=sys.stderr)
-        return _watched(store, "", given.jobs, enough)
+        return _compute_with_progress(store, "", args.jobs, should_stop)
 
 
-def _watched(store: MapStore, scheduler: str, jobs: int, enough: threading.Event) -> bool:
-    """Computes what is missing, with progress on stderr: runs done, and the time left at this pace."""
-    every = units(store.spec)
-    costs = {at: unit.seconds(this_machine()) for at, unit in enumerate(every)}
-    total, done = store.spec.runs, sum(len(every[at]) for at in store.done())
-    open_cost, began, finished = sum(costs[at] for at in store.missing()), time.monotonic(), 0.0
-    where = f"on {scheduler}" if scheduler else f"in {jobs or own_jobs()} processes"
+def _compute_with_progress(store: MapStore, scheduler: str, jobs: int, should_stop: threading.Event) -> bool:
+    """Computes the missing units with progress on stderr; returns whether the user interrupted it."""
+    all_units = units(store.spec)
+    costs = {index: unit.seconds(this_machine()) for index, unit in enumerate(all_units)}
+    total = store.spec.runs
+    done = sum(len(all_units[index]) for index in store.done())
+    missing_cost = sum(costs[index] for index in store.missing())
+    finished_cost = 0.0
+    began = time.monotonic()
+    where = f"on {scheduler}" if scheduler else f"in {jobs or default_jobs()} processes"
     print(f"{done} of {total} runs are done; the rest {where}", file=sys.stderr)
     try:
-        for unit in work(store, scheduler=scheduler, jobs=jobs, enough=enough.is_set):
+        for unit in compute_missing(store, scheduler=scheduler, jobs=jobs, should_stop=should_stop.is_set):
             done += len(unit["runs"])
-            finished += costs[unit["unit"]]
-            left = (time.monotonic() - began) / finished * (open_cost - finished)
-            print(f"\r{done}/{total} runs, {left:.0f} s left   ", end="", file=sys.stderr, flush=True)
+            finished_cost += costs[unit["unit"]]
+            seconds_left = (time.monotonic() - began) / finished_cost * (missing_cost - finished_cost)
+            print(f"\r{done}/{total} runs, {seconds_left:.0f} s left   ", end="", file=sys.stderr, flush=True)
     except KeyboardInterrupt:
         print(f"\nStopped by hand after {done} of {total} runs; the same command goes on from there.", file=sys.stderr)
         return True
@@ -109,7 +113,7 @@ def _watched(store: MapStore, scheduler: str, jobs: int, enough: threading.Event
 
 
 def read_text(path: str) -> str:
-    """The text of a file. ValueError with a sentence if it cannot be read."""
+    """Text of a file. ValueError with a sentence if it cannot be read."""
     try:
         return Path(path).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
@@ -133,20 +137,20 @@ def _write(store: MapStore, path: str) -> None:
         frame.to_csv(path, index=False)
 
 
-def _end(_signal: int, _frame: FrameType | None) -> NoReturn:
-    """Ends this process and its workers at once; finished units are on the disk."""
+def _terminate(_signal: int, _frame: FrameType | None) -> NoReturn:
+    """Signal handler: ends this process and its workers at once; finished units are on disk."""
     from joblib.externals.loky import reusable_executor
 
     if (executor := reusable_executor._executor) is not None:
-        # A thread of the executor kills the workers: it must not be cut short, and must not hang this process.
+        # Killing the workers must neither be cut short nor hang this process, hence a thread with a timeout.
         killer = threading.Thread(target=executor.shutdown, kwargs={"wait": True, "kill_workers": True}, daemon=True)
         killer.start()
         killer.join(KILL_SECONDS)
-    os._exit(ENDED)
+    os._exit(SIGTERM_EXIT_CODE)
 
 
-def _heed_stdin(enough: threading.Event) -> None:
-    """Says that it is enough once there is anything on stdin, and ends this process with the one that started it."""
-    while os.read(0, 4096):  # not sys.stdin: this thread would still hold its lock at the end
-        enough.set()
+def _follow_stdin(should_stop: threading.Event) -> None:
+    """Sets `should_stop` on any input, and terminates this process when its parent closes stdin."""
+    while os.read(0, 4096):  # not sys.stdin, whose lock this thread would hold at exit
+        should_stop.set()
     os.kill(os.getpid(), signal.SIGTERM)

@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from addnorm.coordinate_check import Coordinates
-from models.maps.unit import run_value
-from models.maps.work import SCHEDULER, shared
+from models.maps.unit import run_check_value
+from models.maps.work import SCHEDULER, compute_units
 from models.spec import RunConfig, knobs, plan
 from models.spec.budget import budget_refusal
 
@@ -57,15 +57,15 @@ class CoordinateCheck:
         return (*(plan(self.cfg).sites if self.field == "width" else STREAM), "logits")
 
     @property
-    def refused(self) -> str:
+    def refusal_reason(self) -> str:
         """Why its largest net is over budget, in a sentence; empty if it is not."""
         return budget_refusal(self.config(max(self.values), 0)) or ""
 
     def to_json(self) -> str:
         """The check as JSON."""
-        return json.dumps({"query": self.cfg.to_query(), **self._about()})
+        return json.dumps({"query": self.cfg.to_query(), **self._settings()})
 
-    def _about(self) -> dict[str, Any]:
+    def _settings(self) -> dict[str, Any]:
         return {"field": self.field, "values": self.values, "seeds": self.seeds}
 
     @staticmethod
@@ -76,12 +76,12 @@ class CoordinateCheck:
         return CoordinateCheck(cfg, content["field"], tuple(content["values"]), content["seeds"])
 
 
-def measured(check: CoordinateCheck, *, scheduler: str | None = None, jobs: int = 0) -> Coordinates:
+def measure(check: CoordinateCheck, *, scheduler: str | None = None, jobs: int = 0) -> Coordinates:
     """Computes a check on this machine, or where MAPS_SCHEDULER says."""
     where = os.environ.get(SCHEDULER, "") if scheduler is None else scheduler
-    units = shared(check.to_json(), range(len(check.values)), run_value, scheduler=where, jobs=jobs)
+    units = compute_units(check.to_json(), range(len(check.values)), run_check_value, scheduler=where, jobs=jobs)
     size = {unit["unit"]: unit["size"] for unit in units}
-    return coordinates_of(check, [size[at] for at in range(len(check.values))])
+    return coordinates_of(check, [size[index] for index in range(len(check.values))])
 
 
 def coordinates_of(check: CoordinateCheck, size: Sequence[Any]) -> Coordinates:
@@ -89,19 +89,19 @@ def coordinates_of(check: CoordinateCheck, size: Sequence[Any]) -> Coordinates:
     return Coordinates(check.values, check.sites, tuple(size), check.field)
 
 
-def csv(every: Sequence[Coordinates]) -> str:
+def csv(checks: Sequence[Coordinates]) -> str:
     """Sizes as a table, one row per field, value, seed, step and site."""
     out = io.StringIO()
     rows = text_table.writer(out, lineterminator="\n")
     rows.writerow(("over", "value", "seed", "step", "site", "rms"))
-    rows.writerows((one.over, *row) for one in every for row in one.rows())
+    rows.writerows((check.over, *row) for check in checks for row in check.rows())
     return out.getvalue()
 
 
 # --- the command line ---
 
 
-def arguments(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments of the command."""
     for field in FIELDS:
         parser.add_argument(f"--{field}", metavar="A..B", help=f"{field}s, doubled from A to B, or several with commas")
@@ -110,17 +110,17 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--csv", metavar="PATH", help="write one row per value, seed, step and site")
 
 
-def checks_of(given: argparse.Namespace, cfg: RunConfig) -> list[CoordinateCheck]:
+def checks_from_arguments(args: argparse.Namespace, cfg: RunConfig) -> list[CoordinateCheck]:
     """The checks that the arguments name. ValueError with a sentence."""
-    if not 0 <= given.jobs <= 256:
-        raise ValueError(f"--jobs is {given.jobs}; legal is 1 to 256")
-    texts = {field: text for field in FIELDS if (text := getattr(given, field)) is not None}
+    if not 0 <= args.jobs <= 256:
+        raise ValueError(f"--jobs is {args.jobs}; legal is 1 to 256")
+    texts = {field: text for field in FIELDS if (text := getattr(args, field)) is not None}
     if not texts:
         raise ValueError("a coordinate check needs --width 16..512 or --depth 2..128")
-    checks = [CoordinateCheck(cfg, field, tuple(_values(field, text)), given.seeds) for field, text in texts.items()]
+    checks = [CoordinateCheck(cfg, field, tuple(_values(field, text)), args.seeds) for field, text in texts.items()]
     for check in checks:
-        if not given.force and check.refused:
-            raise ValueError(f"{check.refused} --force runs it all the same.")
+        if not args.force and check.refusal_reason:
+            raise ValueError(f"{check.refusal_reason} --force runs it all the same.")
     return checks
 
 

@@ -13,14 +13,14 @@ from models.maps.coordinates import CoordinateCheck, coordinates_of
 from models.maps.spec import Axis, MapSpec
 from models.spec import PARAMETRIZATIONS, RunConfig
 
-TEXTS = Texts("maps")  # the question of each under its key
+TEXTS = Texts("maps")  # has the question of each map under its key
 FOLDER = Path(__file__).with_name("recorded")
 COMMAND = "python -m models.maps.record"
 
 
 @dataclass(frozen=True)
 class Prepared:
-    """A map and its title."""
+    """A map with its title."""
 
     title: str
     spec: MapSpec
@@ -28,7 +28,7 @@ class Prepared:
 
 @dataclass(frozen=True)
 class RecordedMap:
-    """The recorded runs of a prepared map, with the versions and the day of the recording."""
+    """Recorded runs of a prepared map, with versions and date of the recording."""
 
     outcomes: Sequence[Outcome]
     torch: str
@@ -38,7 +38,7 @@ class RecordedMap:
 
 @dataclass(frozen=True)
 class RecordedCheck:
-    """The recorded sizes of a coordinate check, with the versions and the day of the recording."""
+    """Recorded sizes of a coordinate check, with versions and date of the recording."""
 
     coordinates: Coordinates
     torch: str
@@ -114,22 +114,21 @@ CHECKS = {
         ),
     )
 }
-CHECKS_KEY = "coordinates"  # the file of their recordings
+CHECKS_KEY = "coordinates"  # key of the file with all recorded checks
 
 
 def question(key: str) -> str:
-    """What a prepared map answers."""
     return TEXTS(key)
 
 
 @cache
 def recording(key: str) -> RecordedMap | None:
-    """The recording of a prepared map; None if the file is missing or belongs to another specification."""
+    """Recording of a prepared map; None if its file is missing or belongs to another specification."""
     try:
         stored = json.loads(file_of(key).read_text(encoding="utf-8"))
         if stored["digest"] != PREPARED[key].spec.digest:
             return None
-        runs = tuple(Outcome.unpacked(run) for run in stored["runs"])
+        runs = tuple(Outcome.from_dict(run) for run in stored["runs"])
         return RecordedMap(runs, str(stored["torch"]), str(stored["python"]), str(stored["day"]))
     except (OSError, ValueError, KeyError, TypeError):
         return None
@@ -137,7 +136,7 @@ def recording(key: str) -> RecordedMap | None:
 
 @cache
 def recorded_check(check: CoordinateCheck) -> RecordedCheck | None:
-    """The recording of a prepared check; None if the file is missing or lacks it."""
+    """Recording of a prepared check; None if the file is missing or lacks it."""
     try:
         stored = json.loads(file_of(CHECKS_KEY).read_text(encoding="utf-8"))
         check_sizes = coordinates_of(check, stored["checks"][check.to_json()])
@@ -147,5 +146,4 @@ def recorded_check(check: CoordinateCheck) -> RecordedCheck | None:
 
 
 def file_of(key: str) -> Path:
-    """The file of a prepared map's recording."""
     return FOLDER / f"{key.replace(' ', '_')}.json"

@@ -18,31 +18,31 @@ from pathlib import Path
 from typing import Any
 
 from models.log import event
-from models.maps.cells import UNIT_SECONDS, refused
+from models.maps.cells import UNIT_SECONDS, refusal_reason
 from models.maps.spec import MapSpec
 from models.maps.store import MapStore, maps_folder
-from models.maps.work import own_jobs
+from models.maps.work import default_jobs
 from models.spec.budget import this_machine
 from models.spec.limits import LIMITS
 
 REQUEST_SECONDS = 90.0  # more than the minute between two requests of a hidden tab
-LOOK_SECONDS = 0.2
+POLL_SECONDS = 0.2
 TURN_SECONDS = 15.0  # of a map while others wait; it takes seconds to start its processes
 TURN_END_SECONDS = 2 * UNIT_SECONDS  # for the units in progress once a turn is over, at first
 END_SECONDS = 3.0  # until a process that was asked to end is killed
 MAX_NOTES = 500  # failures and beginners of maps that are remembered
-WANTED = "wanted.json"  # the specification of a map that was started from a page
+SPEC_FILE = "wanted.json"  # the specification of a map that was started from a page
 ROOT = Path(__file__).resolve().parents[2]
 COMMAND = (sys.executable, "-m", "models", "map")
 
 
-def closed() -> str:
+def disabled_reason() -> str:
     """Why this server computes no maps, in a sentence; empty if it does."""
     return "" if LIMITS.map_processes else "This server computes no maps; the command below does, on any machine."
 
 
 @dataclass(frozen=True)
-class Standing:
+class MapState:
     """The state of a map: waiting (behind `ahead` others), running, ended, or failed with a sentence."""
 
     state: str
@@ -61,13 +61,13 @@ class _Turn:
 
 
 @dataclass
-class _Wanted:
+class _Request:
     """A map, on whose behalf it takes turns, since when it waits, and how long its units in progress are waited for."""
 
     spec: MapSpec
     owner: str
     since: float
-    wishes: dict[str, float] = field(default_factory=dict)  # until when, by viewer
+    viewers: dict[str, float] = field(default_factory=dict)  # until when, by viewer
     turn: _Turn | None = None
     patience: float = field(default_factory=lambda: TURN_END_SECONDS)
 
@@ -89,7 +89,7 @@ class MapWorks:
     ) -> None:
         self.folder, self.command, self.seconds, self.turn = folder, command, seconds, turn
         self._lock = threading.Condition()
-        self._wanted: dict[str, _Wanted] = {}
+        self._requests: dict[str, _Request] = {}
         self._turns: dict[str, tuple[int, bool]] = {}  # by owner of a wanted map: how many, and whether any was its own
         self._failed: OrderedDict[str, str] = OrderedDict()
         self._beginners: OrderedDict[str, str] = OrderedDict()
@@ -99,40 +99,40 @@ class MapWorks:
         """A viewer presses the button: wants this map and no other, whatever has failed before."""
         with self._lock:
             self._failed.pop(spec.digest, None)
-            if spec.digest not in self._wanted and not self._store(spec).done():
-                _note(self._beginners, spec.digest, viewer)
+            if spec.digest not in self._requests and not self._store(spec).done():
+                _remember(self._beginners, spec.digest, viewer)
             elif self._beginners.get(spec.digest) != viewer:
                 self._beginners.pop(spec.digest, None)
-            self._want(spec, viewer, address)
+            self._request(spec, viewer, address)
 
-    def want(self, spec: MapSpec, viewer: str, address: str = "") -> None:
+    def renew(self, spec: MapSpec, viewer: str, address: str = "") -> None:
         """Notes that a viewer still wants this map; must be repeated within `seconds`. What has failed stays so."""
         with self._lock:
             if spec.digest not in self._failed:
-                self._want(spec, viewer, address)
+                self._request(spec, viewer, address)
 
     def leave(self, spec: MapSpec, viewer: str) -> None:
         """Notes that a viewer no longer wants this map; what is done is kept."""
         with self._lock:
-            if (wanted := self._wanted.get(spec.digest)) is not None:
-                wanted.wishes.pop(viewer, None)
+            if (request := self._requests.get(spec.digest)) is not None:
+                request.viewers.pop(viewer, None)
                 self._lock.notify_all()
 
-    def standing(self, spec: MapSpec) -> Standing:
+    def state_of(self, spec: MapSpec) -> MapState:
         """The current state of a map."""
         with self._lock:
             if sentence := self._failed.get(spec.digest):
-                return Standing("failed", sentence=sentence)
-            wanted = self._wanted.get(spec.digest)
-            if wanted is None or not wanted.wishes:
-                return Standing("ended")
-            if wanted.turn is not None:
-                return Standing("running")
-            mine = self._place(wanted)
-            before = [other for other in self._wanted.values() if other.turn or self._place(other) < mine]
-            return Standing("waiting", ahead=len(before))
+                return MapState("failed", sentence=sentence)
+            request = self._requests.get(spec.digest)
+            if request is None or not request.viewers:
+                return MapState("ended")
+            if request.turn is not None:
+                return MapState("running")
+            priority = self._priority(request)
+            before = [other for other in self._requests.values() if other.turn or self._priority(other) < priority]
+            return MapState("waiting", ahead=len(before))
 
-    def deletes(self, spec: MapSpec, viewer: str) -> bool:
+    def may_delete(self, spec: MapSpec, viewer: str) -> bool:
         """Whether a viewer may delete a map: began it when it was empty, and nobody else has gone on with it."""
         with self._lock:
             return bool(viewer) and self._beginners.get(spec.digest) == viewer
@@ -141,17 +141,17 @@ class MapWorks:
         """Deletes the results of a map if the viewer may, after up to `seconds` for its process; returns whether."""
         self.leave(spec, viewer)
         with self._lock:
-            over = self._lock.wait_for(lambda: spec.digest not in self._wanted, seconds)
-            if not over or not self.deletes(spec, viewer):
+            has_ended = self._lock.wait_for(lambda: spec.digest not in self._requests, seconds)
+            if not has_ended or not self.may_delete(spec, viewer):
                 return False
-            self._store(spec).forget()
+            self._store(spec).delete_results()
             return True
 
     def close(self) -> None:
         """Ends all work."""
         with self._lock:
-            for wanted in self._wanted.values():
-                wanted.wishes.clear()
+            for request in self._requests.values():
+                request.viewers.clear()
             thread = self._thread
             self._lock.notify_all()
         if thread is not None:
@@ -160,86 +160,86 @@ class MapWorks:
     def _store(self, spec: MapSpec) -> MapStore:
         return MapStore(spec, self.folder)
 
-    def _want(self, spec: MapSpec, viewer: str, address: str) -> None:
+    def _request(self, spec: MapSpec, viewer: str, address: str) -> None:
         now = time.monotonic()
-        for digest, other in self._wanted.items():
+        for digest, other in self._requests.items():
             if digest != spec.digest:
-                other.wishes.pop(viewer, None)
-        if spec.digest not in self._wanted:
-            if refused(spec, this_machine()):
+                other.viewers.pop(viewer, None)
+        if spec.digest not in self._requests:
+            if refusal_reason(spec, this_machine()):
                 return
             owner = address or viewer
             fewest, _ = min(self._turns.values(), default=(0, True))
             self._turns.setdefault(owner, (fewest, False))  # from now on as many as any, and the next one
             # Whoever waits longer than the head start of the new ones goes before them.
-            self._wanted[spec.digest] = _Wanted(spec, owner, now - 4 * self.turn)
-        self._wanted[spec.digest].wishes[viewer] = now + self.seconds
+            self._requests[spec.digest] = _Request(spec, owner, now - 4 * self.turn)
+        self._requests[spec.digest].viewers[viewer] = now + self.seconds
         if self._thread is None:
             self._thread = threading.Thread(target=self._run, name="maps", daemon=True)
             self._thread.start()
         self._lock.notify_all()
 
-    def _place(self, wanted: _Wanted) -> tuple[tuple[int, bool], float]:
+    def _priority(self, request: _Request) -> tuple[tuple[int, bool], float]:
         """By which maps that wait are sorted."""
-        return self._turns[wanted.owner], wanted.since
+        return self._turns[request.owner], request.since
 
     def _run(self) -> None:
         """The thread: gives turns to the wanted maps, stops maps nobody wants, and ends when there are none."""
         while True:
             with self._lock:
                 now = time.monotonic()
-                for digest, wanted in list(self._wanted.items()):
-                    wanted.wishes = {viewer: until for viewer, until in wanted.wishes.items() if until > now}
-                    if self._over(wanted, now):
-                        del self._wanted[digest]
+                for digest, request in list(self._requests.items()):
+                    request.viewers = {viewer: until for viewer, until in request.viewers.items() if until > now}
+                    if self._ended(request, now):
+                        del self._requests[digest]
                         self._lock.notify_all()
-                owners = {wanted.owner for wanted in self._wanted.values()}
+                owners = {request.owner for request in self._requests.values()}
                 self._turns = {owner: count for owner, count in self._turns.items() if owner in owners}
-                if not self._wanted:
+                if not self._requests:
                     self._thread = None
                     return
-                if not any(wanted.turn for wanted in self._wanted.values()):
-                    self._start(min(self._wanted.values(), key=self._place), now)
-                self._lock.wait(LOOK_SECONDS)
+                if not any(request.turn for request in self._requests.values()):
+                    self._start(min(self._requests.values(), key=self._priority), now)
+                self._lock.wait(POLL_SECONDS)
 
-    def _over(self, wanted: _Wanted, now: float) -> bool:
+    def _ended(self, request: _Request, now: float) -> bool:
         """Whether a map is over: finished, failed, or wanted by nobody. A turn that is over ends."""
-        turn, spec = wanted.turn, wanted.spec
+        turn, spec = request.turn, request.spec
         if turn is None:
-            return not wanted.wishes
+            return not request.viewers
         code = turn.process.poll()
         if code is None:
-            self._hurry(wanted, turn, now)
+            self._stop_if_due(request, turn, now)
             return False
-        wanted.turn, wanted.since = None, now
+        request.turn, request.since = None, now
         assert turn.process.stdin is not None
         with suppress(OSError):
             turn.process.stdin.close()
-        whole = not self._store(spec).missing()
-        if turn.ending is not None or (turn.over is not None and not code and not whole):
-            return whole or not wanted.wishes
+        is_complete = not self._store(spec).missing()
+        if turn.ending is not None or (turn.over is not None and not code and not is_complete):
+            return is_complete or not request.viewers
         event("map_over", map=spec.digest, code=code)
         if code:
-            sentence = self._said(spec) or f"The map ended with exit code {code}."
-            _note(self._failed, spec.digest, sentence)
-        elif not whole:
-            _note(self._failed, spec.digest, "The map ended before all of its runs were done.")
+            sentence = self._last_log_line(spec) or f"The map ended with exit code {code}."
+            _remember(self._failed, spec.digest, sentence)
+        elif not is_complete:
+            _remember(self._failed, spec.digest, "The map ended before all of its runs were done.")
         return True
 
-    def _hurry(self, wanted: _Wanted, turn: _Turn, now: float) -> None:
+    def _stop_if_due(self, request: _Request, turn: _Turn, now: float) -> None:
         """Ends a process that nobody wants or whose turn is over, at first by asking."""
-        others = any(other.wishes for other in self._wanted.values() if other is not wanted)
+        others = any(other.viewers for other in self._requests.values() if other is not request)
         assert turn.process.stdin is not None
         if turn.ending is not None:
             if now - turn.ending > END_SECONDS:
                 turn.process.kill()
-        elif not wanted.wishes:
-            event("map_left", map=wanted.spec.digest)
+        elif not request.viewers:
+            event("map_left", map=request.spec.digest)
             turn.ending = now
             turn.process.terminate()
         elif turn.over is not None:
-            if now - turn.over > wanted.patience:
-                wanted.patience *= 2  # so that a longer unit, too, is finished some time
+            if now - turn.over > request.patience:
+                request.patience *= 2  # so that a longer unit, too, is finished some time
                 turn.ending = now
                 turn.process.terminate()
         elif others and now - turn.since > self.turn:
@@ -248,25 +248,25 @@ class MapWorks:
                 turn.process.stdin.write(b"\n")
                 turn.process.stdin.flush()
 
-    def _start(self, wanted: _Wanted, now: float) -> None:
-        process = self._started(wanted.spec)
+    def _start(self, request: _Request, now: float) -> None:
+        process = self._start_process(request.spec)
         if process is None:
-            del self._wanted[wanted.spec.digest]
+            del self._requests[request.spec.digest]
             self._lock.notify_all()
             return
-        wanted.turn = _Turn(process, now)
-        self._turns[wanted.owner] = self._turns[wanted.owner][0] + 1, True
+        request.turn = _Turn(process, now)
+        self._turns[request.owner] = self._turns[request.owner][0] + 1, True
 
-    def _started(self, spec: MapSpec) -> "subprocess.Popen[bytes] | None":
+    def _start_process(self, spec: MapSpec) -> "subprocess.Popen[bytes] | None":
         folder = self.folder or maps_folder()
         store = MapStore(spec, folder)
         try:
             store.path.mkdir(parents=True, exist_ok=True)
-            file = store.path / WANTED
+            file = store.path / SPEC_FILE
             file.write_text(spec.to_json(), encoding="utf-8")
-            prune(folder, LIMITS.maps, keep=set(self._wanted))
+            prune(folder, LIMITS.maps, keep=set(self._requests))
             # Whether it is too much was asked here: that process does not know how fast this machine is.
-            options = ["--attached", "--force", "--jobs", str(own_jobs())]
+            options = ["--attached", "--force", "--jobs", str(default_jobs())]
             event("map_begun", map=spec.digest, runs=spec.runs)
             with (store.path / "log.txt").open("wb") as log:
                 return subprocess.Popen(
@@ -279,10 +279,10 @@ class MapWorks:
                 )
         except OSError as error:
             sentence = f"The map cannot be kept in {folder.name}: {error.strerror or error}."
-            _note(self._failed, spec.digest, sentence)
+            _remember(self._failed, spec.digest, sentence)
             return None
 
-    def _said(self, spec: MapSpec) -> str:
+    def _last_log_line(self, spec: MapSpec) -> str:
         """The last line that the process wrote, without its own name."""
         try:
             lines = (self._store(spec).path / "log.txt").read_text(encoding="utf-8", errors="replace").splitlines()
@@ -291,19 +291,19 @@ class MapWorks:
         return lines[-1].removeprefix("python -m models: ")[:300] if lines else ""
 
 
-def prune(folder: Path, most: int, keep: Collection[str] = ()) -> None:
+def prune(folder: Path, max_maps: int, keep: Collection[str] = ()) -> None:
     """Deletes the least recently computed maps beyond `most`, of those that pages asked for."""
-    asked = [file.parent for file in folder.glob(f"*/{WANTED}")]
-    spare = sorted((path for path in asked if path.name not in keep), key=_touched)
-    for path in spare[: max(0, len(asked) - most)]:
+    folders = [file.parent for file in folder.glob(f"*/{SPEC_FILE}")]
+    deletable = sorted((path for path in folders if path.name not in keep), key=_last_modified)
+    for path in deletable[: max(0, len(folders) - max_maps)]:
         shutil.rmtree(path, ignore_errors=True)
 
 
-def _touched(path: Path) -> float:
+def _last_modified(path: Path) -> float:
     return max((file.stat().st_mtime for file in path.iterdir()), default=0.0)
 
 
-def _note(notes: OrderedDict[str, str], key: str, text: str) -> None:
+def _remember(notes: OrderedDict[str, str], key: str, text: str) -> None:
     """Notes something last, and forgets the first notes beyond MAX_NOTES."""
     notes[key] = text
     notes.move_to_end(key)

@@ -1,4 +1,4 @@
-"""`python -m models.maps.record [key ...]`: computes prepared maps and checks anew and writes their recordings."""
+"""`python -m models.maps.record [key ...]`: recomputes prepared maps and checks, and writes their recordings."""
 
 import json
 import platform
@@ -11,38 +11,38 @@ from pathlib import Path
 from typing import Any
 
 from models.maps.cells import Outcome
-from models.maps.coordinates import measured
+from models.maps.coordinates import measure
 from models.maps.prepared import CHECKS, CHECKS_KEY, COMMAND, PREPARED, file_of
 from models.maps.store import MapStore
-from models.maps.work import work
+from models.maps.work import compute_missing
 
 
 def main(keys: list[str]) -> None:
-    """Records the prepared maps with these keys and the coordinate checks, or all."""
+    """Records the prepared maps with these keys (CHECKS_KEY: the coordinate checks), or all."""
     for key in keys or [*PREPARED, CHECKS_KEY]:
         if key == CHECKS_KEY:
-            write_checks({check.to_json(): measured(check, scheduler="").size for check in CHECKS.values()})
+            write_checks({check.to_json(): measure(check, scheduler="").size for check in CHECKS.values()})
             continue
         with tempfile.TemporaryDirectory() as folder:
             store = MapStore(PREPARED[key].spec, Path(folder))
-            for count, _ in enumerate(work(store), start=1):
+            for count, _ in enumerate(compute_missing(store), start=1):
                 print(f"{key}: {count} units", file=sys.stderr)
             write(key, store.outcomes())
 
 
 def write(key: str, outcomes: list[Outcome]) -> None:
     """Writes a recording, one run per line."""
-    about = {"digest": PREPARED[key].spec.digest, **_made()}
-    head = ",\n".join(f"{json.dumps(name)}: {json.dumps(value)}" for name, value in about.items())
+    provenance = {"digest": PREPARED[key].spec.digest, **_provenance()}
+    head = ",\n".join(f"{json.dumps(name)}: {json.dumps(value)}" for name, value in provenance.items())
     runs = ",\n".join(
-        json.dumps(run.packed()) for run in sorted(outcomes, key=lambda run: (run.arrangement, run.y, run.x, run.seed))
+        json.dumps(run.to_dict()) for run in sorted(outcomes, key=lambda run: (run.arrangement, run.y, run.x, run.seed))
     )
     file_of(key).write_text("{\n" + head + ',\n"runs": [\n' + runs + "\n]\n}\n", encoding="utf-8")
 
 
 def write_checks(sizes: Mapping[str, Any]) -> None:
-    """Writes the sizes of all checks, one check per line."""
-    head = ",\n".join(f"{json.dumps(name)}: {json.dumps(value)}" for name, value in _made().items())
+    """Writes the recording of all checks, one check per line."""
+    head = ",\n".join(f"{json.dumps(name)}: {json.dumps(value)}" for name, value in _provenance().items())
     lines = ",\n".join(f"{json.dumps(check)}: {json.dumps(_rounded(size))}" for check, size in sizes.items())
     file_of(CHECKS_KEY).write_text("{\n" + head + ',\n"checks": {\n' + lines + "\n}}\n", encoding="utf-8")
 
@@ -51,8 +51,8 @@ def _rounded(size: Any) -> Any:
     return [_rounded(part) for part in size] if isinstance(size, list | tuple) else float(f"{size:.5g}")
 
 
-def _made() -> dict[str, str]:
-    """The command, the versions and the day of a recording."""
+def _provenance() -> dict[str, str]:
+    """Command, versions and date of a recording."""
     return {
         "command": COMMAND,
         "torch": version("torch"),

@@ -13,11 +13,11 @@ from models.maps.cells import Outcome, cells
 from models.maps.spec import MapSpec
 from models.maps.table import grid
 
-STILL = 0.25  # of the slope of the best rate over the width; 1/width has -1
+FLAT_SLOPE = 0.25  # of the slope of the best rate over the width; 1/width has -1
 
 
 @dataclass(frozen=True)
-class Width:
+class RateRange:
     """Decades of learning rate per seed (K,) of one arrangement at one value of the other axis; 0 if none trains.
 
     `edge`: whether some seed's range touches an end of the axis, so that it may be wider than the map shows.
@@ -37,9 +37,9 @@ class BestRates:
     slope: float  # of the rate over the width, on log-log axes
 
     @property
-    def still(self) -> bool:
+    def is_flat(self) -> bool:
         """Whether the rate depends on the width much less than 1/width."""
-        return abs(self.slope) <= STILL
+        return abs(self.slope) <= FLAT_SLOPE
 
 
 def best_rates(spec: MapSpec, outcomes: Sequence[Outcome]) -> BestRates | None:
@@ -48,10 +48,10 @@ def best_rates(spec: MapSpec, outcomes: Sequence[Outcome]) -> BestRates | None:
         return None
     losses, _ = grid(spec, outcomes, spec.arrangements[0], "final loss")
     losses = losses if spec.x.field == "lr" else losses.T
-    rates, widths_ = (spec.x, spec.y) if spec.x.field == "lr" else (spec.y, spec.x)
+    rate_axis_, width_axis = (spec.x, spec.y) if spec.x.field == "lr" else (spec.y, spec.x)
     best = {
-        width: rates.values[int(np.nanargmin(row))]
-        for width, row in zip(widths_.values, losses, strict=True)
+        width: rate_axis_.values[int(np.nanargmin(row))]
+        for width, row in zip(width_axis.values, losses, strict=True)
         if np.isfinite(row).any()
     }
     return BestRates(best, slope(list(best), list(best.values())))
@@ -65,7 +65,7 @@ def rate_axis(spec: MapSpec) -> str:
     return ""
 
 
-def widths(spec: MapSpec, outcomes: Sequence[Outcome]) -> list[Width]:
+def rate_ranges(spec: MapSpec, outcomes: Sequence[Outcome]) -> list[RateRange]:
     """The widths of every arrangement at every value of the other axis whose runs are all done, in the map's order.
 
     A rate stands for the interval halfway to its neighbours, on a log scale; a range is the longest unbroken row of
@@ -85,38 +85,45 @@ def widths(spec: MapSpec, outcomes: Sequence[Outcome]) -> list[Width]:
         for other in others:
             rows = [runs.get((name, other, seed), {}) for seed in range(spec.seeds)]
             if all(len(row) == len(rates) for row in rows):
-                spans = [_longest(rates, [row[rate].steps_to_target is not None for rate in rates]) for row in rows]
-                result.append(Width(name, other, np.array([span for span, _ in spans]), any(edge for _, edge in spans)))
+                spans = [
+                    _longest_range(rates, [row[rate].steps_to_target is not None for rate in rates]) for row in rows
+                ]
+                result.append(
+                    RateRange(name, other, np.array([span for span, _ in spans]), any(edge for _, edge in spans))
+                )
     return result
 
 
-def sentence(spec: MapSpec, measured: Sequence[Width]) -> str:
+def sentence(spec: MapSpec, ranges: Sequence[RateRange]) -> str:
     """Whether pre-norm is less sensitive than post-norm on this map, or which arrangement has the widest range.
 
     Only arrangements that are done at all values of the other axis are compared.
     """
     others = len(spec.y.values if rate_axis(spec) == "x" else spec.x.values)
-    decades = {name: [w.decades.mean() for w in measured if w.arrangement == name] for name in spec.arrangements}
-    mean = {name: float(np.mean(own)) for name, own in decades.items() if len(own) == others}
+    decades = {
+        name: [rate_range.decades.mean() for rate_range in ranges if rate_range.arrangement == name]
+        for name in spec.arrangements
+    }
+    mean = {name: float(np.mean(by_other)) for name, by_other in decades.items() if len(by_other) == others}
     if len(mean) < min(2, len(spec.arrangements)):
         return f"{len(mean)} of {len(spec.arrangements)} arrangements done: nothing to compare yet."
     seeds, goal = counted(spec.seeds, "seed"), f"a loss of {spec.target:g}"
     if {"pre-norm", "post-norm"} <= set(mean):
         pre, post = mean["pre-norm"], mean["post-norm"]
         claim = "holds here" if pre > post else "does not hold here"
-        both = f"with pre-norm {_span(pre, goal)}, with post-norm {_span(post, 'it')}"
+        both = f"with pre-norm {_range_in_words(pre, goal)}, with post-norm {_range_in_words(post, 'it')}"
         return f"“Pre-norm is less sensitive to the learning rate than post-norm” {claim}: {both} ({seeds})."
     best = max(mean, key=mean.__getitem__)
     if len(mean) == 1:
-        return f"With {best} {_span(mean[best], goal)} ({seeds})."
+        return f"With {best} {_range_in_words(mean[best], goal)} ({seeds})."
     of = "" if len(mean) == len(spec.arrangements) else f" of the {len(mean)} that are done"
     if not mean[best]:
         return f"No arrangement{of} reaches {goal} at any rate ({seeds})."
-    return f"The widest range{of} is that of {best}: {_span(mean[best], goal)} ({seeds})."
+    return f"The widest range{of} is that of {best}: {_range_in_words(mean[best], goal)} ({seeds})."
 
 
 @dataclass(frozen=True)
-class Warmed:
+class WarmupEffect:
     """The final loss of an arrangement at a rate, without a warm-up and with the best one; infinite if it diverged."""
 
     arrangement: str
@@ -125,7 +132,7 @@ class Warmed:
     best: float
 
 
-def warmed(spec: MapSpec, outcomes: Sequence[Outcome]) -> list[Warmed]:
+def warmup_effects(spec: MapSpec, outcomes: Sequence[Outcome]) -> list[WarmupEffect]:
     """What a warm-up changes at every rate; empty where the map is not about that, or not done."""
     if {spec.x.field, spec.y.field} != {"lr", "warmup"} or len(outcomes) < len(cells(spec)) * spec.seeds:
         return []
@@ -133,33 +140,36 @@ def warmed(spec: MapSpec, outcomes: Sequence[Outcome]) -> list[Warmed]:
     rates, warmups = (spec.x.values, spec.y.values) if by_rate else (spec.y.values, spec.x.values)
     if 0 not in warmups or len(warmups) < 2:
         return []
-    warmed = []
+    warmup_effects = []
     for name in spec.arrangements:
         losses = grid(spec, outcomes, name, "final loss")[0]  # (y, x)
         rows = np.where(np.isfinite(losses), losses, np.inf)
         rows = rows if by_rate else rows.T
         warm = np.array([value != 0 for value in warmups])
         pairs = zip(rates, rows[~warm][0].tolist(), rows[warm].min(0).tolist(), strict=True)
-        warmed += [Warmed(name, *pair) for pair in pairs]
-    return warmed
+        warmup_effects += [WarmupEffect(name, *pair) for pair in pairs]
+    return warmup_effects
 
 
-def decides(one: Warmed, target: float) -> bool:
+def needs_warmup(effect: WarmupEffect, target: float) -> bool:
     """Whether the target is reached only with a warm-up."""
-    return one.best <= target < one.without
+    return effect.best <= target < effect.without
 
 
-def warmup_sentence(spec: MapSpec, warmed: Sequence[Warmed]) -> str:
+def warmup_sentence(spec: MapSpec, warmup_effects: Sequence[WarmupEffect]) -> str:
     """For which arrangements a warm-up decides whether they reach the map's target."""
-    goal, some = f"a loss of {spec.target:g}", {one.arrangement for one in warmed if decides(one, spec.target)}
-    if not some:
+    goal, helped_names = (
+        f"a loss of {spec.target:g}",
+        {one.arrangement for one in warmup_effects if needs_warmup(one, spec.target)},
+    )
+    if not helped_names:
         return f"At no rate does a warm-up decide whether an arrangement reaches {goal}."
-    helped, others = ([name for name in spec.arrangements if (name in some) is one] for one in (True, False))
-    rest = f"; for {' and '.join(others)} it does so at no rate" if others else ""
-    return f"A warm-up decides whether {' and '.join(helped)} reaches {goal}{rest}."
+    helped, others = ([name for name in spec.arrangements if (name in helped_names) is one] for one in (True, False))
+    remark = f"; for {' and '.join(others)} it does so at no rate" if others else ""
+    return f"A warm-up decides whether {' and '.join(helped)} reaches {goal}{remark}."
 
 
-def _span(decades: float, goal: str) -> str:
+def _range_in_words(decades: float, goal: str) -> str:
     """A width in words."""
     return (
         f"the rates that reach {goal} span a factor of {factor(decades)} on average"
@@ -168,17 +178,17 @@ def _span(decades: float, goal: str) -> str:
     )
 
 
-def _longest(rates: Sequence[float], reached: Sequence[bool]) -> tuple[float, bool]:
+def _longest_range(rates: Sequence[float], reached: Sequence[bool]) -> tuple[float, bool]:
     """The decades of the longest unbroken row of rates that reached the target, and whether it touches an end."""
     logs = [math.log10(rate) for rate in rates]
-    middles = [(a + b) / 2 for a, b in pairwise(logs)]
-    ends = [logs[0] - (middles[0] - logs[0]), *middles, logs[-1] + (logs[-1] - middles[-1])]
+    midpoints = [(a + b) / 2 for a, b in pairwise(logs)]
+    ends = [logs[0] - (midpoints[0] - logs[0]), *midpoints, logs[-1] + (logs[-1] - midpoints[-1])]
     best, edge, start = 0.0, False, None
-    for at, there in enumerate([*reached, False]):
-        if there and start is None:
-            start = at
-        if not there and start is not None:
-            if ends[at] - ends[start] > best:
-                best, edge = ends[at] - ends[start], start == 0 or at == len(rates)
+    for index, is_reached in enumerate([*reached, False]):
+        if is_reached and start is None:
+            start = index
+        if not is_reached and start is not None:
+            if ends[index] - ends[start] > best:
+                best, edge = ends[index] - ends[start], start == 0 or index == len(rates)
             start = None
     return best, edge

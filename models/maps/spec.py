@@ -11,13 +11,13 @@ from models.spec.fields import legal_value
 from models.spec.knob import is_integer
 from models.spec.query import sanitize
 
-VERSION = 1
+FORMAT_VERSION = 1
 AXES = ("depth", "lr", "width", "init_gain", "batch", "warmup", "branch_dropout", "stream_dropout", "weight_decay")
 MAX_PANELS = 6
 MAX_VALUES_OF_AXIS = 24  # on one axis
 MAX_SEEDS_OF_MAP = 8
 MAX_RUNS_OF_MAP = 1000  # of all cells and seeds
-TARGETS = (0.001, 100.0)  # of a loss
+TARGET_BOUNDS = (0.001, 100.0)  # of a loss
 MAX_SPEC_CHARS = 10_000  # characters of a specification, four times what a legal one has
 
 
@@ -45,7 +45,7 @@ class MapSpec:
 
     def __post_init__(self) -> None:
         for name, axis in (("x", self.x), ("y", self.y)):
-            _checked_axis(name, axis)
+            _check_axis(name, axis)
         if self.x.field == self.y.field:
             raise ValueError(f"x and y are both {self.x.field}; legal are two different fields")
         unknown = [name for name in self.arrangements if name not in ARRANGEMENTS]
@@ -64,11 +64,11 @@ class MapSpec:
                     f"base has {sanitize(str(name))}; legal are fields that are neither an axis nor seed nor overrides"
                 )
             legal_value(name, value, *knobs()[name])
-        object.__setattr__(self, "x", _exact(self.x))
-        object.__setattr__(self, "y", _exact(self.y))
+        object.__setattr__(self, "x", _with_field_type(self.x))
+        object.__setattr__(self, "y", _with_field_type(self.y))
         object.__setattr__(self, "base", tuple(sorted(self.base)))
-        _whole("seeds", self.seeds, 1, MAX_SEEDS_OF_MAP)
-        low, high = TARGETS
+        _check_integer("seeds", self.seeds, 1, MAX_SEEDS_OF_MAP)
+        low, high = TARGET_BOUNDS
         if not (is_integer(self.target) or isinstance(self.target, float)) or not low <= self.target <= high:
             raise ValueError(f"target is {sanitize(str(self.target))}; legal is a loss from {low:g} to {high:g}")
 
@@ -110,12 +110,12 @@ class MapSpec:
         if not isinstance(content, dict):
             raise ValueError("This is not a specification of a map: it is not a JSON object.")
         version = content.get("version")
-        if isinstance(version, bool) or version != VERSION:
+        if isinstance(version, bool) or version != FORMAT_VERSION:
             raise ValueError(
-                f"This specification has version {sanitize(str(version))}; this program reads version {VERSION}."
+                f"This specification has version {sanitize(str(version))}; this program reads version {FORMAT_VERSION}."
             )
-        if astray := sorted(set(content) - {"version", "x", "y", "arrangements", "base", "seeds", "target"}):
-            raise ValueError(f"A specification has no field {sanitize(astray[0])}.")
+        if unknown := sorted(set(content) - {"version", "x", "y", "arrangements", "base", "seeds", "target"}):
+            raise ValueError(f"A specification has no field {sanitize(unknown[0])}.")
         names, base = content.get("arrangements"), content.get("base", {})
         if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
             raise ValueError("arrangements is not a list of names.")
@@ -132,7 +132,7 @@ class MapSpec:
             name: {"field": axis.field, "values": list(axis.values)} for name, axis in (("x", self.x), ("y", self.y))
         }
         return {
-            "version": VERSION,
+            "version": FORMAT_VERSION,
             **axes,
             "arrangements": list(self.arrangements),
             "base": dict(self.base),
@@ -149,7 +149,7 @@ def _axis(name: str, content: Any) -> Axis:
     return Axis(content["field"], tuple(content["values"]))
 
 
-def _checked_axis(name: str, axis: Axis) -> None:
+def _check_axis(name: str, axis: Axis) -> None:
     if axis.field not in AXES:
         raise ValueError(f"{name} is over {sanitize(str(axis.field))}; legal is one of {', '.join(AXES)}")
     if not 1 <= len(axis.values) <= MAX_VALUES_OF_AXIS:
@@ -166,7 +166,7 @@ def _checked_axis(name: str, axis: Axis) -> None:
         raise ValueError(f"{name} has a value of {axis.field} twice; legal are different values")
 
 
-def _exact(axis: Axis) -> Axis:
+def _with_field_type(axis: Axis) -> Axis:
     """The axis with values of its field's type, so that 8 and 8.0 give the same map."""
     return Axis(axis.field, tuple(_value(axis.field, value) for value in axis.values))
 
@@ -175,6 +175,6 @@ def _value(field: str, value: float) -> float | int:
     return float(value) if float in knobs()[field][0] else int(value)
 
 
-def _whole(name: str, value: object, low: int, high: int) -> None:
+def _check_integer(name: str, value: object, low: int, high: int) -> None:
     if not (isinstance(value, int) and is_integer(value) and low <= value <= high):
         raise ValueError(f"{name} is {sanitize(str(value))}; legal is {low} to {high}")

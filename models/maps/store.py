@@ -1,6 +1,6 @@
-"""Maps on disk: a folder per specification, with a line for every finished unit.
+"""Maps on disk: a folder per specification, with one line per finished unit.
 
-A line is written whole and synced, so that a crash loses only the units in progress; a torn last line is dropped. A
+Each line is synced to disk, so that a crash loses only the units in progress; an incomplete last line is dropped. A
 lock keeps two processes from writing the same map.
 """
 
@@ -16,19 +16,19 @@ from typing import Any
 from models.maps.cells import Outcome, units
 from models.maps.spec import MapSpec
 
-FOLDER = "MAPS_FOLDER"  # environment variable: where maps are kept
+FOLDER_VARIABLE = "MAPS_FOLDER"  # environment variable: folder of stored maps
 
 
 def maps_folder() -> Path:
-    """Where maps are kept: MAPS_FOLDER, or a folder in the user's cache."""
-    if given := os.environ.get(FOLDER):
-        return Path(given)
+    """Folder of stored maps: $MAPS_FOLDER, or one in the user's cache."""
+    if folder := os.environ.get(FOLDER_VARIABLE):
+        return Path(folder)
     cache = os.environ.get("LOCALAPPDATA" if sys.platform == "win32" else "XDG_CACHE_HOME")
     return (Path(cache) if cache else Path.home() / ".cache") / "add-norm-playground" / "maps"
 
 
 class MapStore:
-    """One map on disk under `folder`. Reading needs no lock; `writing` takes it."""
+    """One map on disk. Reading needs no lock; `writing` takes it."""
 
     def __init__(self, spec: MapSpec, folder: Path | None = None) -> None:
         self.spec = spec
@@ -36,7 +36,7 @@ class MapStore:
         self._lines = self.path / "units.jsonl"
 
     def done(self) -> dict[int, dict[str, Any]]:
-        """The results by unit: {"unit", "seconds", "runs"}. Lines that cannot be read are ignored."""
+        """Results by unit: {"unit", "seconds", "runs"}. Unreadable lines are ignored."""
         try:
             text = self._lines.read_bytes()
         except OSError:
@@ -50,17 +50,17 @@ class MapStore:
         return results
 
     def outcomes(self) -> list[Outcome]:
-        """The outcomes of all finished runs."""
-        return [Outcome.unpacked(run) for unit in self.done().values() for run in unit["runs"]]
+        """Outcomes of all finished runs."""
+        return [Outcome.from_dict(run) for unit in self.done().values() for run in unit["runs"]]
 
     def missing(self) -> list[int]:
-        """The units that are not finished, in order."""
+        """Indices of unfinished units, in order."""
         done = self.done()
-        return [at for at in range(len(units(self.spec))) if at not in done]
+        return [index for index in range(len(units(self.spec))) if index not in done]
 
     @contextmanager
     def writing(self) -> Iterator[None]:
-        """Holds the lock of the map's folder. ValueError if another process holds it, OSError if there is no folder."""
+        """Holds the lock of the map's folder. ValueError if another process holds it, OSError if it cannot be made."""
         from filelock import FileLock, Timeout
 
         self.path.mkdir(parents=True, exist_ok=True)
@@ -71,15 +71,15 @@ class MapStore:
             raise ValueError(f"Another process is computing this map ({self.spec.digest}).") from None
         try:
             (self.path / "spec.json").write_text(self.spec.to_json(), encoding="utf-8")
-            self._mend()
+            self._drop_torn_line()
             yield
         finally:
             lock.release()
 
     def add(self, record: dict[str, Any]) -> None:
-        """Writes the result of a unit. On OSError (such as a full disk) earlier results are safe."""
+        """Appends the result of a unit. OSError, such as for a full disk, leaves earlier results intact."""
         line = json.dumps(record, allow_nan=False).encode() + b"\n"
-        with self._lines.open("ab", buffering=0) as file:  # a buffer would retry what a full disk has refused
+        with self._lines.open("ab", buffering=0) as file:  # a buffer would retry a write that failed on a full disk
             end = file.seek(0, os.SEEK_END)
             try:
                 if file.write(line) != len(line):
@@ -89,12 +89,12 @@ class MapStore:
                 file.truncate(end)
                 raise
 
-    def forget(self) -> None:
+    def delete_results(self) -> None:
         """Deletes all results."""
         self._lines.unlink(missing_ok=True)
 
-    def _mend(self) -> None:
-        """Cuts off a line that a crash left incomplete."""
+    def _drop_torn_line(self) -> None:
+        """Truncates a last line that a crash left incomplete."""
         try:
             text = self._lines.read_bytes()
         except FileNotFoundError:
@@ -108,7 +108,7 @@ def _read(line: bytes) -> dict[str, Any] | None:
     try:
         record = json.loads(line)
         for run in record["runs"]:
-            Outcome.unpacked(run)
+            Outcome.from_dict(run)
         return record if isinstance(record["unit"], int) and isinstance(record["seconds"], float) else None
     except (ValueError, KeyError, TypeError, RecursionError):
         return None

@@ -1,4 +1,4 @@
-"""A map's outcomes as a table, or as one number per cell for a chart."""
+"""Outcomes of a map as a data frame, or as one number per cell for a chart."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Measure:
-    """A quantity to colour a map by: label, unit, its value for a run, and whether the colours are logarithmic."""
+    """A quantity that colours a map: label, unit, its value for a run, and whether the scale is logarithmic."""
 
     label: str
     unit: str
-    of: Callable[[Outcome], float]
+    value: Callable[[Outcome], float]
     log: bool = False
 
 
@@ -42,7 +42,7 @@ MEASURES: dict[str, Measure] = {
 }
 
 
-# Column names for an outcome's fields, with their units.
+# Column names of an outcome's fields, with their units.
 COLUMNS = {
     "final_loss": "final_loss_nats",
     "accuracy": "held_out_accuracy_share",
@@ -50,11 +50,15 @@ COLUMNS = {
     "diverged": "first_non_finite_step",
     "site": "first_non_finite_site",
 }
-WHOLE = {"steps_to_target", "first_non_finite_step", *(name for name, (kinds, _) in knobs().items() if kinds == (int,))}
+INTEGER_COLUMNS = {
+    "steps_to_target",
+    "first_non_finite_step",
+    *(name for name, (kinds, _) in knobs().items() if kinds == (int,)),
+}
 
 
 def by_cell(spec: MapSpec, outcomes: Sequence[Outcome]) -> dict[tuple[str, float, float], list[Outcome]]:
-    """The finished runs by (arrangement, x, y), with the seeds in order."""
+    """Finished runs by (arrangement, x, y), in order of their seeds."""
     runs: dict[tuple[str, float, float], list[Outcome]] = {}
     for run in sorted(outcomes, key=lambda run: run.seed):
         runs.setdefault((run.arrangement, run.x, run.y), []).append(run)
@@ -62,41 +66,42 @@ def by_cell(spec: MapSpec, outcomes: Sequence[Outcome]) -> dict[tuple[str, float
 
 
 def grid(spec: MapSpec, outcomes: Sequence[Outcome], arrangement: str, measure: str) -> tuple[np.ndarray, np.ndarray]:
-    """One panel: the measure averaged over seeds, and the earliest step at which a seed diverged, (Y, X) each.
+    """Values of one panel, averaged over seeds, and the earliest step at which a seed diverged, (Y, X) each.
 
-    A loss is averaged geometrically. NaN means nothing is done, no seed has the measure, or none diverged. A cell with
-    a seed that diverged has no final loss.
+    Logarithmic measures are averaged geometrically. NaN: not computed, no seed has the measure, or none diverged. A cell
+    with a diverged seed has neither final loss nor accuracy.
     """
-    measured, cells = MEASURES[measure], by_cell(spec, outcomes)
+    quantity = MEASURES[measure]
+    cells = by_cell(spec, outcomes)
     values = np.full((len(spec.y.values), len(spec.x.values)), np.nan)
-    lost = values.copy()
+    diverged_at = values.copy()
     for row, y in enumerate(spec.y.values):
         for column, x in enumerate(spec.x.values):
             runs = cells.get((arrangement, x, y), [])
             steps = [run.diverged for run in runs if run.diverged is not None]
             if steps:
-                lost[row, column] = min(steps)
-            numbers = np.array([measured.of(run) for run in runs], float)
+                diverged_at[row, column] = min(steps)
+            numbers = np.array([quantity.value(run) for run in runs], float)
             numbers = numbers[np.isfinite(numbers)]
             if not len(numbers) or (steps and measure in ("final loss", "held-out accuracy")):
                 continue
-            positive = measured.log and (numbers > 0).all()
-            values[row, column] = np.exp(np.log(numbers).mean()) if positive else numbers.mean()
-    return values, lost
+            is_geometric = quantity.log and (numbers > 0).all()
+            values[row, column] = np.exp(np.log(numbers).mean()) if is_geometric else numbers.mean()
+    return values, diverged_at
 
 
 def frame_of(spec: MapSpec, outcomes: Sequence[Outcome]) -> "pd.DataFrame":
-    """One row per run, in the order of the cells: arrangement, the two axes by name, seed, and all measures.
+    """Data frame of one row per run, in the order of the cells: arrangement, both axes, seed, and all measures.
 
-    Column names include units. Integers stay integers.
+    Column names include units; integer columns stay integer.
     """
     import pandas as pd
 
-    order = {name: at for at, name in enumerate(spec.arrangements)}
+    order = {name: index for index, name in enumerate(spec.arrangements)}
     runs = sorted(outcomes, key=lambda run: (order[run.arrangement], run.y, run.x, run.seed))
     names = COLUMNS | {"x": spec.x.field, "y": spec.y.field}
     rows = [{names.get(name, name): value for name, value in asdict(run).items()} for run in runs]
     frame = pd.DataFrame(rows)
-    for name in WHOLE & set(frame):
+    for name in INTEGER_COLUMNS & set(frame):
         frame[name] = frame[name].astype("Int64")
     return frame

@@ -7,7 +7,7 @@ from models.maps.cells import outcome, units
 from models.maps.spec import MapSpec
 
 
-def run_unit(specification: str, at: int) -> dict[str, Any]:
+def run_unit(specification: str, index: int) -> dict[str, Any]:
     """The result of unit `at` of a specification (its JSON): {"unit", "seconds", "runs": packed outcomes}."""
     import torch
 
@@ -16,16 +16,16 @@ def run_unit(specification: str, at: int) -> dict[str, Any]:
     torch.set_num_threads(1)
     began = time.perf_counter()
     spec = MapSpec.from_json(specification)
-    unit = units(spec)[at]
+    unit = units(spec)[index]
     configs = unit.configs(spec)
     runs = Batched(configs, frames=(unit.steps,))
     runs.advance(unit.steps)
-    each = zip(unit.runs, configs, runs.traces(), strict=True)
-    outcomes = [outcome(cell, cfg, trace, spec.target) for (cell, _), cfg, trace in each]
-    return {"unit": at, "seconds": time.perf_counter() - began, "runs": [run.packed() for run in outcomes]}
+    triples = zip(unit.runs, configs, runs.traces(), strict=True)
+    outcomes = [outcome(cell, cfg, trace, spec.target) for (cell, _), cfg, trace in triples]
+    return {"unit": index, "seconds": time.perf_counter() - began, "runs": [run.to_dict() for run in outcomes]}
 
 
-def run_value(specification: str, at: int) -> dict[str, Any]:
+def run_check_value(specification: str, index: int) -> dict[str, Any]:
     """The sizes at one value of a check (its JSON): {"unit", "seconds", "size"}, by seed, step and site."""
     import torch
 
@@ -34,7 +34,7 @@ def run_value(specification: str, at: int) -> dict[str, Any]:
 
     torch.set_num_threads(1)
     began, check = time.perf_counter(), CoordinateCheck.from_json(specification)
-    size = [site_rms(check.config(check.values[at], seed), STEPS) for seed in range(check.seeds)]
+    size = [site_rms(check.config(check.values[index], seed), STEPS) for seed in range(check.seeds)]
     if check.field == "depth":
         size = [[[row[0], row[(len(row) - 2) // 2], *row[-2:]] for row in of_seed] for of_seed in size]
-    return {"unit": at, "seconds": time.perf_counter() - began, "size": size}
+    return {"unit": index, "seconds": time.perf_counter() - began, "size": size}

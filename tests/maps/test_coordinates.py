@@ -14,7 +14,7 @@ from models.cli import main
 from models.maps.coordinates import CoordinateCheck, coordinates_of
 from models.maps.prepared import CHECKS, PREPARED, recorded_check, recording
 from models.maps.sensitivity import best_rates
-from models.maps.unit import run_value
+from models.maps.unit import run_check_value
 from models.nets import build_model
 from models.spec import RunConfig
 from models.tasks import open_task
@@ -29,7 +29,7 @@ DEEP = (8, 16, 32, 64)
 def check(cfg: RunConfig, field: str, values: tuple[int, ...], **fields: object) -> Coordinates:
     """A check computed in this process."""
     given = CoordinateCheck(replace(cfg, **fields), field, values, seeds=2)
-    return coordinates_of(given, [run_value(given.to_json(), at)["size"] for at in range(len(values))])
+    return coordinates_of(given, [run_check_value(given.to_json(), at)["size"] for at in range(len(values))])
 
 
 def test_sizes_are_those_of_a_loop_by_hand() -> None:
@@ -123,7 +123,9 @@ def test_the_narrowest_nets_of_a_check_come_out_as_recorded() -> None:
     recorded = recorded_check(given)
     assert recorded is not None
     for at in (0, 1):
-        np.testing.assert_allclose(run_value(given.to_json(), at)["size"], recorded.coordinates.size[at], rtol=0.01)
+        np.testing.assert_allclose(
+            run_check_value(given.to_json(), at)["size"], recorded.coordinates.size[at], rtol=0.01
+        )
 
 
 def test_the_best_rate_moves_with_the_width_of_the_standard_net_and_stands_still_under_mup() -> None:
@@ -142,7 +144,7 @@ def test_the_best_rate_moves_with_the_width_of_the_standard_net_and_stands_still
             assert found.rates[width] == min(losses, key=losses.__getitem__)
         slopes[key] = np.polyfit(np.log(spec.y.values), np.log(list(found.rates.values())), 1)[0]
         assert found.slope == pytest.approx(slopes[key])
-        assert found.still == (key == "rate over width under muP")
+        assert found.is_flat == (key == "rate over width under muP")
     assert slopes["rate over width"] < -0.7
     unfinished = [run for run in kept.outcomes if run.seed]
     assert best_rates(spec, unfinished) is None

@@ -12,7 +12,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from models.maps import Axis, Cell, MapSpec, Outcome
-from models.maps.cells import MAP_SECONDS, MAX_RUNS_OF_UNIT, TOGETHER, cells, configs, outcome, refused, units
+from models.maps.cells import (
+    BATCHED_FIELDS,
+    MAP_SECONDS,
+    MAX_RUNS_OF_UNIT,
+    cells,
+    configs,
+    outcome,
+    refusal_reason,
+    units,
+)
 from models.maps.spec import MAX_PANELS, MAX_RUNS_OF_MAP, MAX_SEEDS_OF_MAP, MAX_SPEC_CHARS, MAX_VALUES_OF_AXIS
 from models.maps.table import frame_of, grid
 from models.maps.unit import run_unit
@@ -90,7 +99,7 @@ def test_whatever_the_json_holds_it_is_a_specification_or_a_sentence(content):
         with suppress(ValueError):
             spec = MapSpec.from_json(text)
             assert MapSpec.from_json(spec.to_json()) == spec
-            assert isinstance(refused(spec, Machine()), str)
+            assert isinstance(refusal_reason(spec, Machine()), str)
 
 
 def test_a_cell_is_the_arrangement_with_its_values():
@@ -106,7 +115,7 @@ def test_every_run_is_in_one_unit_whose_runs_differ_only_in_what_is_trained_toge
     assert len(runs) == len(set(runs)) == spec.runs == 2 * 2 * 12 * 3
     for unit in found:
         configs_ = unit.configs(spec)
-        assert set(differing_fields(configs_)) <= set(TOGETHER)
+        assert set(differing_fields(configs_)) <= set(BATCHED_FIELDS)
         assert {(cfg.steps, *reference_step_cost(cfg)) for cfg in configs_} == {(unit.steps, unit.fixed, unit.growing)}
         assert len(unit) <= MAX_RUNS_OF_UNIT
     assert len(found) < len(runs) / 8
@@ -124,7 +133,7 @@ def test_a_unit_comes_to_what_its_runs_come_to_alone(spec):
         for (cell, _), cfg, packed in zip(unit.runs, unit.configs(spec), kept["runs"], strict=True):
             run = Run(cfg)
             run.advance(cfg.steps)
-            alone, together = outcome(cell, cfg, run.trace(), spec.target), Outcome.unpacked(packed)
+            alone, together = outcome(cell, cfg, run.trace(), spec.target), Outcome.from_dict(packed)
             assert together.final_loss == pytest.approx(alone.final_loss, rel=1e-3)
             assert together.gradient_ratio == pytest.approx(alone.gradient_ratio, abs=1e-3)
             assert together.accuracy == pytest.approx(alone.accuracy, abs=0.02, nan_ok=True)
@@ -162,7 +171,7 @@ def test_a_run_that_diverged_has_its_step_and_no_final_loss():
     assert found.site == run.divergence.site
     assert found.final_loss == math.inf
     assert math.isnan(found.accuracy)
-    back = Outcome.unpacked(json.loads(json.dumps(found.packed(), allow_nan=False)))
+    back = Outcome.from_dict(json.loads(json.dumps(found.to_dict(), allow_nan=False)))
     assert back.final_loss == math.inf
 
 
@@ -227,8 +236,8 @@ def test_the_table_names_its_units_and_writes_whole_numbers_whole():
     ],
 )
 def test_a_map_that_cannot_be_run_is_refused_with_what_would_fit(change, sentence):
-    assert re.search(sentence, refused(replace(SMALL, **change), Machine()))
-    assert refused(SMALL, Machine()) == ""
+    assert re.search(sentence, refusal_reason(replace(SMALL, **change), Machine()))
+    assert refusal_reason(SMALL, Machine()) == ""
 
 
 def test_a_map_is_refused_by_the_speed_of_the_machine_it_is_asked_for_whatever_was_asked_before():
@@ -238,7 +247,7 @@ def test_a_map_is_refused_by_the_speed_of_the_machine_it_is_asked_for_whatever_w
     with pytest.MonkeyPatch.context() as patch:
         for name, value in limits.items():
             patch.setattr(f"models.maps.cells.{name}", value)
-        said = [refused(SMALL, machine) for machine in (Machine(), slow, Machine())]
+        said = [refusal_reason(SMALL, machine) for machine in (Machine(), slow, Machine())]
     assert [("over budget" in one) for one in said] == [False, True, False]
     assert "such cells fit" in said[1]
 
@@ -255,8 +264,8 @@ def test_a_map_of_too_many_runs_is_refused_before_any_of_them_is_made(monkeypatc
     monkeypatch.setattr("models.maps.cells.cells", lambda _: pytest.fail("a cell was made"))
     for spec in (largest(), largest(seeds=1), replace(largest(), x=Axis("lr", TWENTY[:8]))):
         assert spec.runs > MAX_RUNS_OF_MAP
-        assert f"{spec.runs:,} runs" in refused(spec, Machine())
-        assert f"at most {MAX_RUNS_OF_MAP:,}" in refused(spec, Machine())
+        assert f"{spec.runs:,} runs" in refusal_reason(spec, Machine())
+        assert f"at most {MAX_RUNS_OF_MAP:,}" in refusal_reason(spec, Machine())
 
 
 def test_a_scheduler_has_no_limit_of_runs_and_one_of_each_run():
@@ -265,10 +274,10 @@ def test_a_scheduler_has_no_limit_of_runs_and_one_of_each_run():
     base = (("width", 32), ("batch", 32), ("steps", 1000))
     wide = MapSpec(Axis("lr", lrs), Axis("depth", depths), tuple(ARRANGEMENTS)[:6], base, 8)
     assert wide.runs == 9_600
-    assert refused(wide, Machine())
-    assert refused(wide, Machine(), cluster=True) == ""
+    assert refusal_reason(wide, Machine())
+    assert refusal_reason(wide, Machine(), cluster=True) == ""
     slow = replace(wide, base=(("width", 256), ("batch", 512), ("steps", 1000)))
-    assert "over the budget of one run" in refused(slow, Machine(), cluster=True)
+    assert "over the budget of one run" in refusal_reason(slow, Machine(), cluster=True)
 
 
 def test_a_text_longer_than_a_specification_is_not_read(monkeypatch):

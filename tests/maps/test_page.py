@@ -18,10 +18,10 @@ from streamlit.testing.v1 import AppTest
 from components.charts.maps import LOSS_CEILING, panel, shared_scale, widths_chart
 from components.maps.specification import FIRST
 from models.maps import Axis, Cell, MapStore, Outcome, process
-from models.maps.cells import cells, configs, outcome, refused
+from models.maps.cells import cells, configs, outcome, refusal_reason
 from models.maps.prepared import PREPARED, recording
-from models.maps.process import MapWorks, Standing, prune, works
-from models.maps.sensitivity import Warmed, sentence, warmed, warmup_sentence, widths
+from models.maps.process import MapState, MapWorks, prune, works
+from models.maps.sensitivity import WarmupEffect, rate_ranges, sentence, warmup_effects, warmup_sentence
 from models.maps.table import MEASURES
 from models.maps.unit import run_unit
 from models.spec import TASKS
@@ -49,7 +49,7 @@ def test_every_run_of_a_prepared_map_is_recorded(key):
     assert len(kept.outcomes) == len(cells(spec)) * spec.seeds == len(set(kept.outcomes))
     assert {Cell(run.arrangement, run.x, run.y) for run in kept.outcomes} == set(cells(spec))
     assert kept.torch.startswith("2.13.0")
-    assert refused(spec, Machine()) == ""
+    assert refusal_reason(spec, Machine()) == ""
 
 
 @pytest.mark.full
@@ -155,30 +155,30 @@ def reaching(*rates):
 
 
 def test_a_range_is_the_longest_unbroken_row_of_rates_in_decades():
-    post, pre = widths(RATES, reaching(0.001, 0.1, 1.0))
+    post, pre = rate_ranges(RATES, reaching(0.001, 0.1, 1.0))
     np.testing.assert_allclose(post.decades, 1.0)
     assert not post.edge
     np.testing.assert_allclose(pre.decades, 2.0)
     assert pre.edge
-    np.testing.assert_allclose(widths(RATES, reaching())[1].decades, 0.0)
+    np.testing.assert_allclose(rate_ranges(RATES, reaching())[1].decades, 0.0)
 
 
 def test_the_sentence_of_the_lecture_is_tested_by_the_numbers():
-    said = sentence(RATES, widths(RATES, reaching(0.1, 1.0)))
+    said = sentence(RATES, rate_ranges(RATES, reaching(0.1, 1.0)))
     assert "holds here: with pre-norm the rates that reach a loss" in said
     assert "span a factor of 100 on average, with post-norm the rates that reach it span a factor of 10 on" in said
-    none = sentence(RATES, widths(RATES, reaching()))
+    none = sentence(RATES, rate_ranges(RATES, reaching()))
     assert "does not hold here: with pre-norm no rate reaches a loss of" in none
     alone = replace(RATES, arrangements=("pre-norm",))
     own = [r for r in reaching(0.1) if r.arrangement == "pre-norm"]
-    assert "With pre-norm the rates that reach" in sentence(alone, widths(alone, own))
-    nowhere = widths(alone, [replace(run, steps_to_target=None) for run in own])
+    assert "With pre-norm the rates that reach" in sentence(alone, rate_ranges(alone, own))
+    nowhere = rate_ranges(alone, [replace(run, steps_to_target=None) for run in own])
     assert "With pre-norm no rate reaches a loss of" in sentence(alone, nowhere)
 
 
 def test_what_a_warm_up_changes_is_computed_from_the_cells_of_every_rate():
     spec, runs = PREPARED["warm-up"].spec, recording("warm-up").outcomes
-    told = warmed(spec, runs)
+    told = warmup_effects(spec, runs)
     assert len(told) == len(spec.arrangements) * len(spec.x.values)
     for one in told:
         mine = [run for run in runs if (run.arrangement, run.x) == (one.arrangement, one.rate)]
@@ -186,18 +186,18 @@ def test_what_a_warm_up_changes_is_computed_from_the_cells_of_every_rate():
         means = {warmup: math.exp(sum(map(math.log, pair)) / 2) for warmup, pair in losses.items()}
         best = min(mean for warmup, mean in means.items() if warmup)
         assert (one.without, one.best) == (pytest.approx(means[0]), pytest.approx(best))
-    assert warmed(spec, runs[:-1]) == []
+    assert warmup_effects(spec, runs[:-1]) == []
     lost = [replace(one, final_loss=None, diverged=3) if one.y == 0 else one for one in runs]
-    assert {one.without for one in warmed(spec, lost)} == {math.inf}
-    assert warmup_sentence(spec, warmed(spec, runs)) == (
+    assert {one.without for one in warmup_effects(spec, lost)} == {math.inf}
+    assert warmup_sentence(spec, warmup_effects(spec, runs)) == (
         "A warm-up decides whether post-norm reaches a loss of 1; for pre-norm and DeepNorm it does so at no rate."
     )
 
 
 def test_no_arrangement_is_named_to_which_a_warm_up_does_harm_or_makes_no_difference():
     spec = PREPARED["warm-up"].spec
-    harmed, unmoved = Warmed("DeepNorm", 0.01, 9e-5, 1e-4), Warmed("pre-norm", 0.01, 0.03, 0.001)
-    hopeless, lost = Warmed("post-norm", 0.01, 2.7, 2.0), Warmed("pre-norm", 0.1, math.inf, 0.05)
+    harmed, unmoved = WarmupEffect("DeepNorm", 0.01, 9e-5, 1e-4), WarmupEffect("pre-norm", 0.01, 0.03, 0.001)
+    hopeless, lost = WarmupEffect("post-norm", 0.01, 2.7, 2.0), WarmupEffect("pre-norm", 0.1, math.inf, 0.05)
     assert warmup_sentence(spec, [harmed, unmoved, hopeless]).startswith("At no rate does a warm-up decide")
     assert warmup_sentence(spec, [harmed, lost]).startswith(
         "A warm-up decides whether pre-norm reaches a loss of 1; for"
@@ -217,16 +217,16 @@ def test_the_prepared_map_of_warm_ups_is_trained_long_enough_to_show_that_post_n
     assert min(ends("post-norm", 0.003, warmup) for warmup in (40, 120)) < 0.1
     assert ends("pre-norm", 0.003, 0) < 0.02
     assert ends("post-norm", 0.001, 0) < 0.2  # a low rate needs none
-    assert warmed(SMALL, made(SMALL, lambda cell, seed: 1.0)) == []
+    assert warmup_effects(SMALL, made(SMALL, lambda cell, seed: 1.0)) == []
 
 
 def test_what_is_not_done_at_all_rates_has_no_width_yet():
-    assert [width.arrangement for width in widths(RATES, reaching(0.1)[:-1])] == ["post-norm"]
+    assert [width.arrangement for width in rate_ranges(RATES, reaching(0.1)[:-1])] == ["post-norm"]
 
 
 def test_the_widths_are_drawn_with_the_range_of_their_seeds():
     runs = [replace(run, steps_to_target=None) if run.seed == 1 else run for run in reaching(0.01, 0.1)]
-    figure = widths_chart(RATES, widths(RATES, runs), "depth")
+    figure = widths_chart(RATES, rate_ranges(RATES, runs), "depth")
     figure = drawn(figure)
     post, pre = figure["data"]
     assert pre["y"] == [1.0]
@@ -256,10 +256,10 @@ def made_works(tmp_path):
 @pytest.mark.full
 def test_a_wanted_map_is_computed_by_a_process_and_ends(made_works, tmp_path):
     these = made_works()
-    assert these.standing(SMALL).state == "ended"
+    assert these.state_of(SMALL).state == "ended"
     these.begin(SMALL, "me")
-    until(lambda: these.standing(SMALL).state in ("ended", "failed"), "the end of the map")
-    assert these.standing(SMALL).state == "ended", these.standing(SMALL).sentence
+    until(lambda: these.state_of(SMALL).state in ("ended", "failed"), "the end of the map")
+    assert these.state_of(SMALL).state == "ended", these.state_of(SMALL).sentence
     assert len(MapStore(SMALL, tmp_path).outcomes()) == 16
 
 
@@ -269,26 +269,26 @@ SLEEPS = (sys.executable, "-c", "import time; time.sleep(300)")
 def test_maps_wait_in_the_order_in_which_they_were_wanted_and_go_when_nobody_wants_them(made_works):
     these = made_works(command=SLEEPS)
     second = replace(SMALL, seeds=1)
-    these.want(SMALL, "me")
-    these.want(second, "you")
-    until(lambda: these.standing(SMALL).state == "running", "a map that is running")
-    assert (these.standing(second).state, these.standing(second).ahead) == ("waiting", 1)
+    these.renew(SMALL, "me")
+    these.renew(second, "you")
+    until(lambda: these.state_of(SMALL).state == "running", "a map that is running")
+    assert (these.state_of(second).state, these.state_of(second).ahead) == ("waiting", 1)
     these.leave(SMALL, "you")
     time.sleep(0.5)
-    assert these.standing(SMALL).state == "running", "somebody else's leaving ends nothing"
+    assert these.state_of(SMALL).state == "running", "somebody else's leaving ends nothing"
     these.leave(SMALL, "me")
-    until(lambda: these.standing(second).state == "running", "a map that is running")
-    assert these.standing(SMALL).state == "ended"
+    until(lambda: these.state_of(second).state == "running", "a map that is running")
+    assert these.state_of(SMALL).state == "ended"
 
 
 def test_who_wants_another_map_gives_up_the_one_before(made_works):
     these = made_works(command=SLEEPS)
     second = replace(SMALL, seeds=1)
-    these.want(SMALL, "me")
-    these.want(second, "you")
-    these.want(second, "me")
-    until(lambda: these.standing(second).state == "running", "a map that is running")
-    assert these.standing(SMALL).state == "ended"
+    these.renew(SMALL, "me")
+    these.renew(second, "you")
+    these.renew(second, "me")
+    until(lambda: these.state_of(second).state == "running", "a map that is running")
+    assert these.state_of(SMALL).state == "ended"
 
 
 def test_the_maps_kept_for_pages_are_bounded_and_those_of_the_command_line_stay(tmp_path):
@@ -305,12 +305,12 @@ def test_the_maps_kept_for_pages_are_bounded_and_those_of_the_command_line_stay(
 
 def test_a_map_that_nobody_asks_for_any_more_is_ended(made_works):
     these = made_works(command=SLEEPS, seconds=0.5)
-    these.want(SMALL, "me")
-    until(lambda: these.standing(SMALL).state == "running", "a map that is running")
-    process = these._wanted[SMALL.digest].turn.process
+    these.renew(SMALL, "me")
+    until(lambda: these.state_of(SMALL).state == "running", "a map that is running")
+    process = these._requests[SMALL.digest].turn.process
     until(lambda: process.returncode is not None, "the end of its process")
     assert process.returncode == -signal.SIGTERM
-    assert these.standing(SMALL).state == "ended"
+    assert these.state_of(SMALL).state == "ended"
 
 
 FAILS = (sys.executable, "-c", "import sys; sys.exit('python -m models: the disk is full')")
@@ -326,31 +326,31 @@ def test_a_map_that_fails_is_not_begun_again_by_who_still_wants_it_but_by_the_bu
     these, begun = made_works(command=command), []
     monkeypatch.setattr(process, "event", lambda name, **_: begun.append(name) if name == "map_begun" else None)
     these.begin(SMALL, "me")
-    until(lambda: these.standing(SMALL).state == "failed", "a map that is failed")
+    until(lambda: these.state_of(SMALL).state == "failed", "a map that is failed")
     for viewer in ("me", "you") * 5:
-        these.want(SMALL, viewer)
-        assert these.standing(SMALL) == Standing("failed", sentence=said)
+        these.renew(SMALL, viewer)
+        assert these.state_of(SMALL) == MapState("failed", sentence=said)
     assert begun == ["map_begun"]
     these.begin(SMALL, "you")
     until(lambda: len(begun) == 2, "another beginning")
-    until(lambda: these.standing(SMALL).state == "failed", "a map that is failed")
+    until(lambda: these.state_of(SMALL).state == "failed", "a map that is failed")
 
 
 def test_a_folder_that_cannot_be_written_is_a_sentence_that_stands(tmp_path):
     (tmp_path / "file").write_text("")
     these = MapWorks(tmp_path / "file")
     these.begin(SMALL, "me")
-    until(lambda: these.standing(SMALL).state == "failed", "a map that is failed")
-    these.want(SMALL, "me")
-    assert "cannot be kept" in these.standing(SMALL).sentence
+    until(lambda: these.state_of(SMALL).state == "failed", "a map that is failed")
+    these.renew(SMALL, "me")
+    assert "cannot be kept" in these.state_of(SMALL).sentence
 
 
 def test_a_map_that_is_too_much_is_not_begun_however_it_is_asked_for(made_works):
     these = made_works(command=SLEEPS)
     too_much = replace(SMALL, y=Axis("depth", (128,)), base=(("width", 512), ("batch", 512)))
     these.begin(too_much, "me")
-    these.want(too_much, "me")
-    assert these.standing(too_much).state == "ended"
+    these.renew(too_much, "me")
+    assert these.state_of(too_much).state == "ended"
 
 
 @pytest.mark.full
@@ -363,8 +363,8 @@ def test_what_the_page_takes_its_process_takes_whatever_the_reference_machine_wo
     alone = subprocess.run(command, cwd=process.ROOT, capture_output=True, check=False)
     assert b"over the budget of one run" in alone.stderr
     these.begin(SMALL, "me")
-    until(lambda: these.standing(SMALL).state in ("ended", "failed"), "the end of the map")
-    assert these.standing(SMALL) == Standing("ended")
+    until(lambda: these.state_of(SMALL).state in ("ended", "failed"), "the end of the map")
+    assert these.state_of(SMALL) == MapState("ended")
 
 
 # A process that works on a map as long as it is let: on a byte of its stdin it ends as after its units.
@@ -391,7 +391,7 @@ def test_maps_take_turns_and_new_ones_have_theirs_first(made_works, monkeypatch)
     (long, *others), names = four()
     first = turns_of(these, monkeypatch, names, 6)
     these.begin(long, "me", "one")
-    until(lambda: these.standing(long).state == "running", "a map that is running")
+    until(lambda: these.state_of(long).state == "running", "a map that is running")
     for at, spec in enumerate(others):
         these.begin(spec, f"viewer {at}", f"address {at}")
     assert first() == ["a", "b", "c", "d", "a", "b"]
@@ -403,7 +403,7 @@ def test_many_maps_of_one_address_take_turns_with_one_of_another(made_works, mon
     first = turns_of(these, monkeypatch, names, 8)
     for at, spec in enumerate(mine):
         these.begin(spec, f"session {at}", "one")
-    until(lambda: any(these.standing(spec).state == "running" for spec in mine), "a map that is running")
+    until(lambda: any(these.state_of(spec).state == "running" for spec in mine), "a map that is running")
     these.begin(other, "somebody", "another")
     had = first()
     assert had[1] == "d"
@@ -415,10 +415,10 @@ def test_a_map_alone_goes_on_beyond_its_turn(made_works, monkeypatch):
     (only, late, *_), names = four()
     first = turns_of(these, monkeypatch, names, 2)
     these.begin(only, "me")
-    until(lambda: these.standing(only).state == "running", "a map that is running")
-    turn = these._wanted[only.digest].turn
+    until(lambda: these.state_of(only).state == "running", "a map that is running")
+    turn = these._requests[only.digest].turn
     until(lambda: time.monotonic() - turn.since > 0.6, "several turns")
-    assert these._wanted[only.digest].turn is turn
+    assert these._requests[only.digest].turn is turn
     these.begin(late, "you")
     assert first() == ["a", "b"]
 
@@ -433,7 +433,7 @@ def test_a_map_whose_unit_is_longer_than_patience_hands_over_and_is_waited_for_l
     for viewer, spec in (("me", stubborn), ("you", other)):
         these.begin(spec, viewer)
     assert first() == ["a", "b", "a", "b"]
-    assert these._wanted[stubborn.digest].patience > 0.2
+    assert these._requests[stubborn.digest].patience > 0.2
 
 
 def begun_with_a_unit(made_works):
@@ -448,22 +448,22 @@ def begun_with_a_unit(made_works):
 
 def test_only_who_began_an_empty_map_may_delete_it_and_nobody_once_others_have_gone_on_with_it(made_works):
     these, store = begun_with_a_unit(made_works)
-    assert [these.deletes(SMALL, viewer) for viewer in ("me", "you", "")] == [True, False, False]
+    assert [these.may_delete(SMALL, viewer) for viewer in ("me", "you", "")] == [True, False, False]
     assert not these.delete(SMALL, "you", 0)
     assert store.done()
     these.begin(SMALL, "you")
-    assert not any(these.deletes(SMALL, viewer) for viewer in ("me", "you"))
+    assert not any(these.may_delete(SMALL, viewer) for viewer in ("me", "you"))
     assert not these.delete(SMALL, "me", 0)
     these.leave(SMALL, "you")
     assert not these.delete(SMALL, "me", PATIENCE)
     assert store.done()
     these.begin(SMALL, "you")
-    assert not these.deletes(SMALL, "you"), "who goes on with a map has not begun it"
+    assert not these.may_delete(SMALL, "you"), "who goes on with a map has not begun it"
 
 
 def test_who_began_a_map_deletes_it_once_its_process_has_ended(made_works):
     these, store = begun_with_a_unit(made_works)
-    until(lambda: these.standing(SMALL).state == "running", "a map that is running")
+    until(lambda: these.state_of(SMALL).state == "running", "a map that is running")
     assert these.delete(SMALL, "me", PATIENCE)
     assert not store.done()
 
@@ -637,4 +637,4 @@ def test_optimiser_activation_norm_and_initialisation_are_set_or_left_to_the_arr
 
 def test_an_outcome_is_what_it_was_packed_from():
     run = Outcome("plain", 0.1, 2.0, 0, 1.5, 0.5, None, -math.inf, None)
-    assert Outcome.unpacked(json.loads(json.dumps(run.packed()))) == run
+    assert Outcome.from_dict(json.loads(json.dumps(run.to_dict()))) == run

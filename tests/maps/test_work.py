@@ -20,7 +20,7 @@ from models.maps import Axis, MapSpec, MapStore, coordinates
 from models.maps.cells import units
 from models.maps.table import COLUMNS
 from models.maps.unit import run_unit
-from models.maps.work import work
+from models.maps.work import compute_missing
 from models.runlog import fingerprint
 from models.service.worker_process import ROOT
 from models.spec import RunConfig
@@ -58,28 +58,28 @@ def lines(store):
 
 def test_a_map_is_computed_once_and_every_unit_kept(tmp_path, expected):
     store = MapStore(SMALL, tmp_path)
-    assert sorted(kept["unit"] for kept in work(store, jobs=1)) == sorted(expected)
+    assert sorted(kept["unit"] for kept in compute_missing(store, jobs=1)) == sorted(expected)
     assert_all_there(store, expected)
-    assert list(work(store, jobs=1)) == []
+    assert list(compute_missing(store, jobs=1)) == []
     assert len(lines(store)) == len(expected)
 
 
 def test_a_torn_line_is_computed_again_and_no_other(tmp_path, expected):
     store = MapStore(SMALL, tmp_path)
-    list(work(store, jobs=1))
+    list(compute_missing(store, jobs=1))
     path = store.path / "units.jsonl"
     text = path.read_bytes()
     path.write_bytes(text[:-30])
     torn = store.missing()
     assert len(torn) == 1
-    assert [kept["unit"] for kept in work(store, jobs=1)] == torn
+    assert [kept["unit"] for kept in compute_missing(store, jobs=1)] == torn
     assert_all_there(store, expected)
     assert len(lines(store)) == len(expected)
 
 
 def test_lines_that_are_no_units_are_left_out(tmp_path, expected):
     store = MapStore(SMALL, tmp_path)
-    list(work(store, jobs=1))
+    list(compute_missing(store, jobs=1))
     with (store.path / "units.jsonl").open("ab") as file:
         file.write(b'{"unit": 99, "seconds": 1.0, "runs": []}\n{"unit": "a"}\nnonsense\n[1]\n\xff\xfe\n')
     assert_all_there(store, expected)
@@ -247,7 +247,7 @@ def test_a_scheduler_that_cannot_be_reached_gets_a_sentence_and_falls_back_only_
     from models.cli import main
     from models.maps import cluster
 
-    monkeypatch.setattr(cluster, "REACH_SECONDS", 0.5)
+    monkeypatch.setattr(cluster, "CONNECT_SECONDS", 0.5)
     monkeypatch.setenv("MAPS_SCHEDULER", "tcp://127.0.0.1:9")
     (tmp_path / "spec.json").write_text(SMALL.to_json())
     command = ["map", str(tmp_path / "spec.json"), "--folder", str(tmp_path)]
@@ -331,7 +331,7 @@ def test_a_cluster_that_is_started_by_the_printed_commands_gives_the_same_number
     here, there = MapStore(LONG, tmp_path / "here"), MapStore(LONG, tmp_path / "there")
     until(lambda: len(there.done()) > 2, "three units")
     workers[0].kill()
-    list(work(here, jobs=1))
+    list(compute_missing(here, jobs=1))
     assert process.wait(timeout=PATIENCE) == 0
     assert workers[1].poll() is None
     assert_all_there(there, {at: kept["runs"] for at, kept in here.done().items()})
@@ -389,15 +389,15 @@ def test_a_cluster_without_workers_is_refused_and_so_is_one_that_loses_all(
 ):
     from models.maps import cluster
 
-    monkeypatch.setattr(cluster, "REACH_SECONDS", 0.5)
+    monkeypatch.setattr(cluster, "CONNECT_SECONDS", 0.5)
     assert refusal(tmp_path, scheduler, monkeypatch, capsys).startswith(
         f"The scheduler {scheduler} has no workers: start one"
     )
-    monkeypatch.setattr(cluster, "REACH_SECONDS", 10.0)
+    monkeypatch.setattr(cluster, "CONNECT_SECONDS", 10.0)
     only = worker()
-    going_on = work(MapStore(LONG, tmp_path), scheduler=scheduler)
+    going_on = compute_missing(MapStore(LONG, tmp_path), scheduler=scheduler)
     next(going_on)
-    monkeypatch.setattr(cluster, "REACH_SECONDS", 0.5)
+    monkeypatch.setattr(cluster, "CONNECT_SECONDS", 0.5)
     only.kill()
     with pytest.raises(cluster.ClusterError, match="has no workers"):
         list(going_on)
@@ -440,4 +440,4 @@ def test_a_unit_that_fails_on_the_cluster_ends_the_command_with_what_it_said(sch
 
     worker()
     with pytest.raises(cluster.ClusterError, match="failed at a unit: tuple index out of range"):
-        list(cluster.on_cluster(scheduler, SMALL.to_json(), [10_000]))
+        list(cluster.run_on_cluster(scheduler, SMALL.to_json(), [10_000]))
