@@ -1,14 +1,14 @@
-"""What the app says, apart from its code: the files of `content/<language>/`, read again once they have changed.
+"""The app's texts: the files of `content/<language>/`, reloaded when they change.
 
-A text is Markdown with TOML between two lines of +++: a title, and sections under headings of the second order.
-`{name}` in it is filled with what was measured: `{loss}` as a number of three digits, `{loss:1}` of one, `{loss:.1%}`
-by Python's format, `{loss[post-norm]}` by an index, a mapping as "name: number; ...", an array as "[1, 2.5, -1]".
-Formulas are left alone.
+A text is Markdown with TOML between two lines of +++: a title, and sections under second-level headings. Placeholders
+are filled with measured values: `{loss}` with three significant digits, `{loss:1}` with one, `{loss:.1%}` in Python's
+format, `{loss[post-norm]}` by an index, a mapping as "name: number; ...", an array as "[1, 2.5, -1]". Formulas and code
+have no placeholders.
 
-A page takes its sentences from `Texts`: a file of sections alone, each of which is filled where it is drawn.
+Pages take their sentences from `Texts`, which are files of sections without front matter.
 
-Another language is another folder, an edition: its files have the same names and headings, and what it lacks is read
-in English. Nets, options and judges stay those of the English file; `[words]` says how an option or a net is called.
+Another language is another folder, an edition. Its files have the same names and headings; missing parts fall back to
+English. Nets, options and judges are those of the English file; `[words]` translates the names of options and nets.
 """
 
 import inspect
@@ -29,31 +29,30 @@ import numpy as np
 from addnorm.words import number
 from models.log import event
 
-FOLDER = Path(__file__).parents[1] / "content" / "en"  # the edition that has everything
-LOOK_SECONDS = 1.0  # between two looks for files that have changed
+FOLDER = Path(__file__).parents[1] / "content" / "en"  # the complete edition
+CHECK_SECONDS = 1.0  # between checks for changed files
 MAX_BYTES = 200_000  # of a file
 FRONT = re.compile(r"\+\+\+\n(.*?\n)\+\+\+\n", re.DOTALL)
 PLACEHOLDER = re.compile(r"\{([a-z_]+)(?:\[([^\]{}]+)\])?(?::([^{}]*))?\}")
 LEFT_ALONE = re.compile(r"(\$[^$]*\$|`[^`]*`)")
-UNSPACED = "[\u3000-\u9fff\uff00-\uffef]"  # characters of a writing without spaces
+UNSPACED = "[\u3000-\u9fff\uff00-\uffef]"  # Chinese and Japanese, which are written without spaces
 T = TypeVar("T")
 
 
 def english() -> str:
-    """The edition that has everything."""
     return FOLDER.name
 
 
-edition: Callable[[], str] = english  # of who reads; the pages put that of their session here
+edition: Callable[[], str] = english  # edition of the current reader; `components.shell.language` replaces it
 
 
 class ContentError(ValueError):
-    """A fault in a file, as one sentence that names the file and the line."""
+    """An error in a content file, as one sentence that names file and line."""
 
 
 @dataclass
 class Document:
-    """A file: what stands between its lines of +++, its title, and its sections, each in one line a paragraph."""
+    """A content file: front matter, title, and sections, with one line per paragraph."""
 
     path: Path
     front: dict[str, Any]
@@ -62,216 +61,243 @@ class Document:
 
     @property
     def key(self) -> str:
-        """The file's name without its number."""
+        """File name without extension and leading number."""
         return re.sub(r"^\d+-", "", self.path.stem)
 
-    def fault(self, what: str, at: str = "", line: int = 1) -> ContentError:
-        """A fault in the first line that holds `at`, or in the line given."""
+    def fault(self, problem: str, fragment: str = "", line: int = 1) -> ContentError:
+        """The error of the first line that contains `fragment`, or of `line`."""
         lines = self.path.read_text(encoding="utf-8").splitlines()
-        line = next((count for count, text in enumerate(lines, start=1) if at and at in text), line)
-        return ContentError(f"{self.path.relative_to(FOLDER.parents[1])}, line {line}: {what}.")
+        line = next((count for count, text in enumerate(lines, start=1) if fragment and fragment in text), line)
+        return ContentError(f"{self.path.relative_to(FOLDER.parents[1])}, line {line}: {problem}.")
 
     def take(self, name: str, kind: type[T], default: T | None = None) -> T:
-        """What the front matter says under a name; a fault where it is missing or of another type."""
+        """Removes and returns an entry of the front matter; ContentError if it is missing or of another type."""
         value = self.front.pop(name, default)
         if value is None:
             raise self.fault(f"{name} is missing")
         if not isinstance(value, kind):
-            raise self.fault(f"{name} must be {_kind(kind)}", name)
+            raise self.fault(f"{name} must be {_kind_in_words(kind)}", name)
         return value
 
     def section(self, name: str, default: str | None = None) -> str:
-        """The text under a heading; a fault where there is none."""
+        """Removes and returns the section under a heading; ContentError if it is missing."""
         text = self.sections.pop(name, default)
         if text is None:
             raise self.fault(f"the section “{name}” is missing")
         return text
 
-    def end(self) -> None:
-        """After all is taken: a fault where something is left over, or misspelled."""
+    def require_all_taken(self) -> None:
+        """ContentError if any entry or section has not been taken, such as a misspelled one."""
         for name in (*self.front, *self.sections):
             raise self.fault(f"nothing is called “{name}” here", name)
 
     def check(self, texts: Iterable[str], names: Iterable[str]) -> None:
-        """A fault where the texts have a placeholder for which nothing is measured."""
-        known = set(names)
-        for name in (name for text in texts for name in placeholders(text) if name not in known):
-            raise self.fault(f"nothing measured is called “{name}”; there is {', '.join(sorted(known))}", f"{{{name}")
+        """ContentError if the texts have a placeholder that is not among the measured names."""
+        measured = set(names)
+        for name in (name for text in texts for name in placeholders(text) if name not in measured):
+            raise self.fault(
+                f"nothing measured is called “{name}”; there is {', '.join(sorted(measured))}", f"{{{name}"
+            )
 
 
-def _kind(kind: type) -> str:
+def _kind_in_words(kind: type) -> str:
     return {str: "a text", list: "a list", dict: "a table", float: "a number", int: "a whole number"}[kind]
 
 
 def read(path: Path) -> Document:
-    """A file's text, or a fault. TOML alone has no sections."""
+    """Reads and parses a file; raises ContentError. A .toml file has no sections."""
     text = Document(path, {})
     if path.stat().st_size > MAX_BYTES:
         raise text.fault(f"it is longer than {MAX_BYTES:,} bytes")
     try:
-        whole = path.read_text(encoding="utf-8")
+        content = path.read_text(encoding="utf-8")
     except UnicodeDecodeError:
         raise ContentError(f"{path.name}, line 1: it is not UTF-8.") from None
-    front = FRONT.match(whole)
-    if path.suffix == ".md" and not front and not whole.startswith("# "):
+    front = FRONT.match(content)
+    if path.suffix == ".md" and not front and not content.startswith("# "):
         raise text.fault("it does not begin with TOML between two lines of +++")
-    before = 0 if front is None else 1
+    lines_before = 0 if front is None else 1
     try:
-        text.front = tomllib.loads(front[1] if front else whole if path.suffix == ".toml" else "")
+        text.front = tomllib.loads(front[1] if front else content if path.suffix == ".toml" else "")
     except tomllib.TOMLDecodeError as error:
-        what, _, at = str(error).partition(" (at line ")
-        line = int(at.partition(",")[0]) + before if at[:1].isdigit() else whole.count("\n")
+        message, _, position = str(error).partition(" (at line ")
+        line = int(position.partition(",")[0]) + lines_before if position[:1].isdigit() else content.count("\n")
         name = path.relative_to(FOLDER.parents[1])
-        raise ContentError(f"{name}, line {line}: {what[:1].lower()}{what[1:]}.") from None
+        raise ContentError(f"{name}, line {line}: {message[:1].lower()}{message[1:]}.") from None
     if path.suffix == ".md":
-        title, *sections = re.split(r"^## ", whole[front.end() if front else 0 :], flags=re.MULTILINE)
-        text.title = folded(title.strip().removeprefix("# "))
+        title, *sections = re.split(r"^## ", content[front.end() if front else 0 :], flags=re.MULTILINE)
+        text.title = unwrapped(title.strip().removeprefix("# "))
         for section in sections:
             heading, _, body = section.partition("\n")
-            text.sections[heading.strip()] = folded(body)
+            text.sections[heading.strip()] = unwrapped(body)
     return text
 
 
-def folded(text: str) -> str:
-    """Paragraphs and points of a list in one line each; a line that ends in Chinese goes on without a space."""
+def unwrapped(text: str) -> str:
+    """Joins the lines of each paragraph and list item, without a space between Chinese characters."""
     lines = re.sub(rf"(?<={UNSPACED})\n(?={UNSPACED})", "", text.strip())
     paragraphs = [re.split(r"\n(?=- )", part) for part in re.split(r"\n\s*\n", lines)]
     return "\n\n".join("\n".join(" ".join(point.split()) for point in points) for points in paragraphs)
 
 
 def placeholders(text: str) -> list[str]:
-    """The names in braces, outside of formulas and code."""
+    """Names of the placeholders outside formulas and code."""
     return [match[1] for part in LEFT_ALONE.split(text)[::2] for match in PLACEHOLDER.finditer(part)]
 
 
 def fill(text: str, measured: Mapping[str, Any]) -> str:
-    """A text with what was measured in its placeholders."""
+    """The text with measured values in place of its placeholders."""
 
-    def said(match: re.Match[str]) -> str:
+    def formatted_match(match: re.Match[str]) -> str:
         value, index = measured[match[1]], match[2]
         if index is not None:
             value = value[int(index) if re.fullmatch(r"-?\d+", index) else index]
-        return spoken(value, match[3] or "")
+        return formatted(value, match[3] or "")
 
-    return "".join(part if at % 2 else PLACEHOLDER.sub(said, part) for at, part in enumerate(LEFT_ALONE.split(text)))
+    return "".join(
+        part if index % 2 else PLACEHOLDER.sub(formatted_match, part)
+        for index, part in enumerate(LEFT_ALONE.split(text))
+    )
 
 
-def spoken(value: Any, how: str = "") -> str:
-    """A measured value as text, as the module says; in a mapping, what is not finite has diverged."""
+def formatted(value: Any, format_spec: str = "") -> str:
+    """A value as text by the module's rules; non-finite values in a mapping become "diverged"."""
     if callable(value):
-        return str(value(how))
+        return str(value(format_spec))
     if isinstance(value, Mapping):
-        return "; ".join(f"{name}: {spoken(one, how) if _finite(one) else 'diverged'}" for name, one in value.items())
+        return "; ".join(
+            f"{name}: {formatted(entry_value, format_spec) if _finite(entry_value) else 'diverged'}"
+            for name, entry_value in value.items()
+        )
     if isinstance(value, np.ndarray) and value.ndim:
-        return f"[{', '.join(spoken(entry, how).replace(',', '') for entry in value.astype(float))}]"
-    if isinstance(value, str | tuple) or (isinstance(value, Integral) and not how):
+        return f"[{', '.join(formatted(entry, format_spec).replace(',', '') for entry in value.astype(float))}]"
+    if isinstance(value, str | tuple) or (isinstance(value, Integral) and not format_spec):
         return str(value)
-    return number(float(value), int(how or 3)) if how.isdigit() or not how else format(value, how)
+    return (
+        number(float(value), int(format_spec or 3))
+        if format_spec.isdigit() or not format_spec
+        else format(value, format_spec)
+    )
 
 
 def _finite(value: Any) -> bool:
     return isinstance(value, str) or bool(np.isfinite(value))
 
 
-def bound(text: Document, function: Callable[..., T], settings: Mapping[str, Any], **more: Any) -> Callable[..., T]:
-    """A function with the settings that a file gives it; a fault where it has none of that name, or lacks one."""
-    takes = list(inspect.signature(function).parameters)[1:]
-    for name in settings.keys() - set(takes):
-        raise text.fault(f"nothing is called “{name}” here; there is {', '.join(takes) or 'nothing to set'}", name)
-    given = {name: value for name, value in {**more, **settings}.items() if name in takes}
+def bind_settings(
+    text: Document, function: Callable[..., T], settings: Mapping[str, Any], **defaults: Any
+) -> Callable[..., T]:
+    """Partially applies a function to a file's settings; ContentError for unknown or missing settings.
+
+    Its first parameter stays open; `defaults` apply if it has parameters of these names.
+    """
+    parameters = list(inspect.signature(function).parameters)[1:]
+    for name in settings.keys() - set(parameters):
+        raise text.fault(f"nothing is called “{name}” here; there is {', '.join(parameters) or 'nothing to set'}", name)
+    arguments = {name: value for name, value in {**defaults, **settings}.items() if name in parameters}
     try:
-        inspect.signature(function).bind(None, **given)
+        inspect.signature(function).bind(None, **arguments)
     except TypeError as error:
         raise text.fault(str(error), function.__name__) from None
-    return partial(function, **given)
+    return partial(function, **arguments)
 
 
 def editions() -> dict[str, str]:
-    """The names of the languages by folder."""
+    """Names of the languages by folder."""
     return {path.parent.name: read(path).front["name"] for path in sorted(FOLDER.parent.glob("*/edition.toml"))}
 
 
-def translated(text: Document, own: Document) -> Document:
-    """An English file in the words of another edition's; a fault where the two do not fit."""
-    document = Document(own.path, dict(text.front), own.title or text.title, text.sections | own.sections)
-    for heading in own.sections.keys() - text.sections.keys():
-        raise own.fault(f"nothing is called “{heading}” in English", heading)
-    for heading, text_of_section in own.sections.items():
-        _same_placeholders(own, text.sections[heading], text_of_section)
-    if own.path.suffix == ".md":
-        document.front |= {"words": own.take("words", dict, {})}
-    for name, table in own.front.items():
+def merged_edition(text: Document, translation: Document) -> Document:
+    """An English file with the texts of a translation; ContentError if their structures differ."""
+    document = Document(
+        translation.path, dict(text.front), translation.title or text.title, text.sections | translation.sections
+    )
+    for heading in translation.sections.keys() - text.sections.keys():
+        raise translation.fault(f"nothing is called “{heading}” in English", heading)
+    for heading, text_of_section in translation.sections.items():
+        _same_placeholders(translation, text.sections[heading], text_of_section)
+    if translation.path.suffix == ".md":
+        document.front |= {"words": translation.take("words", dict, {})}
+    for name, table in translation.front.items():
         if not isinstance(table, dict) or not isinstance(text.front.get(name), dict):
-            raise own.fault(f"no table is called “{name}” in English", name)
+            raise translation.fault(f"no table is called “{name}” in English", name)
         for key, text_of_section in table.items():
             english = text.front[name].get(key)
             if type(english) is not type(text_of_section):
-                raise own.fault(f"nothing is called “{name}.{key}” in English", key)
-            _same_placeholders(own, str(english), str(text_of_section))
+                raise translation.fault(f"nothing is called “{name}.{key}” in English", key)
+            _same_placeholders(translation, str(english), str(text_of_section))
         document.front[name] = text.front[name] | table
     return document
 
 
-def _same_placeholders(own: Document, english: str, translation: str) -> None:
+def _same_placeholders(document: Document, english: str, translation: str) -> None:
     for name in {*placeholders(english)} ^ {*placeholders(translation)}:
-        raise own.fault(
+        raise document.fault(
             f"“{name}” is filled in on one side only, here or in English",
             f"{{{name}" if name in translation else translation[:9],
         )
 
 
-def lacks(text: Document, own: Document) -> list[str]:
-    """What an edition's file does not say, by heading or table."""
-    missing = [*(text.sections.keys() - own.sections.keys())]
+def missing_parts(text: Document, translation: Document) -> list[str]:
+    """Headings and tables that a translation lacks."""
+    missing = [*(text.sections.keys() - translation.sections.keys())]
     return missing + [
-        name for name, table in text.front.items() if own.path.suffix == ".toml" and name not in own.front
+        name
+        for name, table in text.front.items()
+        if translation.path.suffix == ".toml" and name not in translation.front
     ]
 
 
 class Content(Mapping[str, T]):
-    """What some files say, by key, in the edition of who reads.
+    """Contents of some files by key, in the reader's edition.
 
-    They are read at once, and again as soon as one of them, or of `also`, has changed. ContentError where the first
-    reading fails; where a later one does, it is logged and what was read before stays.
+    Files load at once and reload when one of them, or of `also`, changes. A failing first load raises ContentError; a
+    failing reload is logged and keeps the earlier contents.
     """
 
-    def __init__(self, files: str, make: Callable[[list[Document]], dict[str, T]], *also: str) -> None:
-        self._files, self._make, self._also = files, make, also
-        self._made: dict[str, dict[str, T]] = {}
+    def __init__(self, files: str, parse: Callable[[list[Document]], dict[str, T]], *also: str) -> None:
+        self._files = files
+        self._parse = parse
+        self._also = also
+        self._contents: dict[str, dict[str, T]] = {}
         self._stamps: dict[str, list[tuple[Path, int, int]]] = {}
-        self._looked: dict[str, float] = {}
+        self._checked_at: dict[str, float] = {}
         self._load(FOLDER.name)
 
-    def _now(self, language: str) -> list[tuple[Path, int, int]]:
+    def _file_stamps(self, language: str) -> list[tuple[Path, int, int]]:
         folders = {FOLDER, FOLDER.parent / language}
-        paths = sorted(path for files in (self._files, *self._also) for one in folders for path in one.glob(files))
+        paths = sorted(
+            path for files in (self._files, *self._also) for folder in folders for path in folder.glob(files)
+        )
         return [(path, path.stat().st_mtime_ns, path.stat().st_size) for path in paths]
 
     def _load(self, language: str) -> None:
-        self._stamps[language], self._looked[language] = self._now(language), time.monotonic()
-        texts, missing = [read(path) for path in sorted(FOLDER.glob(self._files))], []
-        for at, text in enumerate(texts if language != FOLDER.name else ()):
+        self._stamps[language] = self._file_stamps(language)
+        self._checked_at[language] = time.monotonic()
+        texts = [read(path) for path in sorted(FOLDER.glob(self._files))]
+        missing = []
+        for index, text in enumerate(texts if language != FOLDER.name else ()):
             path = FOLDER.parent / language / text.path.relative_to(FOLDER)
             if path.exists():
-                own = read(path)
-                missing += [f"{path.name}: {name}" for name in lacks(text, own)]
-                texts[at] = translated(text, own)
+                translation = read(path)
+                missing += [f"{path.name}: {name}" for name in missing_parts(text, translation)]
+                texts[index] = merged_edition(text, translation)
             else:
                 missing.append(path.name)
         if missing:
-            event("content_untranslated", language=language, lacks=len(missing), first=missing[0])
-        self._made[language] = self._make(texts)
+            event("content_untranslated", language=language, missing_parts=len(missing), first=missing[0])
+        self._contents[language] = self._parse(texts)
 
     def _current(self) -> dict[str, T]:
         language = edition()
-        if time.monotonic() - self._looked.get(language, -math.inf) >= LOOK_SECONDS:
-            self._looked[language] = time.monotonic()
+        if time.monotonic() - self._checked_at.get(language, -math.inf) >= CHECK_SECONDS:
+            self._checked_at[language] = time.monotonic()
             try:
-                if self._now(language) != self._stamps.get(language):
+                if self._file_stamps(language) != self._stamps.get(language):
                     self._load(language)
             except (ContentError, OSError) as error:
                 event("content_refused", logging.WARNING, sentence=str(error))
-        return self._made.get(language, self._made[FOLDER.name])
+        return self._contents.get(language, self._contents[FOLDER.name])
 
     def __getitem__(self, key: str) -> T:
         return self._current()[key]
@@ -283,21 +309,21 @@ class Content(Mapping[str, T]):
         return len(self._current())
 
 
-def tables(texts: list[Document]) -> dict[str, dict[str, str]]:
-    """The tables of a TOML file, whose values are all texts, or a fault."""
+def text_tables(texts: list[Document]) -> dict[str, dict[str, str]]:
+    """Tables of a TOML file whose values are all texts; raises ContentError."""
     (text,) = texts
     by_name = {}
     for name in list(text.front):
-        own = Document(text.path, text.take(name, dict))
-        by_name[name] = {key: folded(own.take(key, str)) for key in list(own.front)}
+        table = Document(text.path, text.take(name, dict))
+        by_name[name] = {key: unwrapped(table.take(key, str)) for key in list(table.front)}
     return by_name
 
 
 class Texts:
-    """The sections of a file, each called by its heading with what fills its placeholders.
+    """The sections of a file, called by their heading with the values of their placeholders.
 
-    `TEXTS = Texts("labs/residual")`, then `TEXTS("what is left", blocks=24)`. `constants` fill those of any section.
-    tests/test_content.py compares every call with its section, also where the heading is a variable.
+    `TEXTS = Texts("labs/residual")`, then `TEXTS("what is left", blocks=24)`. `constants` are values for all sections.
+    tests/test_content.py compares every call with its section, even if the heading is a variable.
     """
 
     def __init__(self, name: str, **constants: Any) -> None:
@@ -306,7 +332,6 @@ class Texts:
 
     @property
     def title(self) -> str:
-        """The file's title."""
         return self._document[""].title
 
     def __call__(self, heading: str, **measured: Any) -> str:
@@ -316,14 +341,14 @@ class Texts:
         return fill(text, measured)
 
 
-PLAYER = Content("player.toml", tables)  # what the player, the frame of the pages and labels of controls say
+PLAYER = Content("player.toml", text_tables)  # texts of the player, the page frame and labels of controls
 
 
 def phrases() -> dict[str, str]:
-    """The patterns and what stands for them; none in English, in which the player is written."""
+    """Patterns and their translations for the player; empty in English, its source language."""
     return {} if edition() == english() else PLAYER["player"]
 
 
-def phrase(said: str) -> str:
-    """A text of the frame, a control or a diagram, in the language of who reads."""
-    return PLAYER["player"].get(said, said)
+def phrase(text: str) -> str:
+    """A text of the page frame, a control or a diagram, in the reader's language."""
+    return PLAYER["player"].get(text, text)

@@ -17,7 +17,7 @@ import numpy as np
 
 from models import answers
 from models.answers import OF_TORCH, SIGNAL, Question
-from models.content import ContentError, Document, bound, fill, placeholders
+from models.content import ContentError, Document, bind_settings, fill, placeholders
 from models.lessons.glossary import ENTRIES, PAGES, key_of
 from models.spec import RunConfig
 from models.spec.bounds import MAX_SEEDS_PER_RUN
@@ -234,7 +234,7 @@ def experiment_fields(
         "title": text.title,
         "options": tuple(options),
         "sources": take_sources(text, functions),
-        "judge": bound(text, judge.function, settings, options=options),
+        "judge": bind_settings(text, judge.function, settings, options=options),
         "why": why,
         "papers": {name: paper_url(text, name, number) for name, number in text.take("papers", dict).items()},
         "words": text.take("words", dict, {}),
@@ -284,12 +284,12 @@ def take_sources(text: Document, functions: Mapping[str, Numbers]) -> dict[str, 
     return by_name
 
 
-def net_config(text: Document, fields: Mapping[str, Any], at: str) -> RunConfig:
+def net_config(text: Document, fields: Mapping[str, Any], net: str) -> RunConfig:
     """Configuration from a net's fields, named as in a link; ContentError where a link would be corrected."""
     texts = {name: str(value).lower() if isinstance(value, bool) else str(value) for name, value in fields.items()}
     cfg, notes = RunConfig.from_query(texts)
     for note in notes:
-        raise text.fault(f"the net “{at}”: {note}", at)
+        raise text.fault(f"the net “{net}”: {note}", net)
     return cfg
 
 
@@ -312,7 +312,7 @@ def experiments_from(load: Callable[[Document], E], texts: Iterable[Document]) -
     experiments = {text.key: load(text) for text in texts}
     numbers_used: dict[str, set[str]] = {}
     for experiment in experiments.values():
-        used = numbers_used.setdefault(getattr(experiment.judge, "func").__name__, set())  # noqa: B009 (a partial, from `bound`)
+        used = numbers_used.setdefault(getattr(experiment.judge, "func").__name__, set())  # noqa: B009 (a partial, from `bind_settings`)
         for text in (experiment.result_text, experiment.early_text, experiment.condition_text):
             used.update(placeholders(text))
     for name, used in numbers_used.items():

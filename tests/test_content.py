@@ -14,7 +14,7 @@ from starlette.testclient import TestClient
 from components.shell.old_addresses import routes
 from models import content
 from models.claims.claims import CLAIMS, claim
-from models.content import Content, ContentError, fill, folded, placeholders, read, tables, translated
+from models.content import Content, ContentError, fill, merged_edition, placeholders, read, text_tables, unwrapped
 from models.experiment import JUDGES
 from models.lessons.glossary import ENTRIES, _entries
 from models.lessons.lessons import LESSONS, lesson
@@ -38,7 +38,7 @@ MAKERS: dict[str, Any] = {
     "papers": paper,
     "glossary.toml": lambda text: _entries([text]),
 }
-MAKERS |= dict.fromkeys(["help.toml", "vocabulary.toml"], lambda text: tables([text]))
+MAKERS |= dict.fromkeys(["help.toml", "vocabulary.toml"], lambda text: text_tables([text]))
 SPOILT = [  # file, what is replaced, by what, where the fault is, and what it says
     ("claims/18-unchanged.md", "{gradients}", "{gradient}", "{gradient}", "nothing measured is called “gradient”"),
     ("claims/18-unchanged.md", '"gradient_ratio"', '"nobody"', "nobody", "there is no judge “nobody”"),
@@ -103,7 +103,7 @@ def test_bad_content_ends_with_one_sentence_that_names_file_and_line(
 def test_a_change_of_a_file_is_seen_and_a_bad_one_leaves_what_was_there(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(content, "LOOK_SECONDS", 0.0)
+    monkeypatch.setattr(content, "CHECK_SECONDS", 0.0)
     refused: list[str] = []
     monkeypatch.setattr(content, "event", lambda what, *_, sentence: refused.append(f"{what}: {sentence}"))
     claims = Content("claims/*.md", lambda texts: {text.key: claim(text) for text in texts})
@@ -155,7 +155,7 @@ TRANSLATED = sorted(
 def test_every_file_of_another_edition_fits_the_english_one(path: Path) -> None:
     root = next(folder for folder in path.parents if folder.parent == content.FOLDER.parent)
     english = content.FOLDER / path.relative_to(root)
-    made = translated(read(english), read(path))
+    made = merged_edition(read(english), read(path))
     if english.parent.name in MAKERS:
         assert MAKERS[english.parent.name](made).options == LESSONS[made.key].options
     assert english.name != "player.toml" or set(read(path).front["player"]) == set(read(english).front["player"])
@@ -201,11 +201,11 @@ def test_an_edition_is_read_in_its_language_and_what_it_lacks_in_english(monkeyp
 
 
 def test_points_of_a_list_stay_apart() -> None:
-    assert folded("a\nb:\n\n- one\n  more\n- two\n\nend") == "a b:\n\n- one more\n- two\n\nend"
+    assert unwrapped("a\nb:\n\n- one\n  more\n- two\n\nend") == "a b:\n\n- one more\n- two\n\nend"
 
 
 def test_lines_of_chinese_are_joined_without_a_space() -> None:
-    assert folded("训练之前，\n第一个块\nat the\nend") == "训练之前，第一个块 at the end"
+    assert unwrapped("训练之前，\n第一个块\nat the\nend") == "训练之前，第一个块 at the end"
 
 
 def test_all_that_the_player_says_by_pattern_is_said_somewhere() -> None:

@@ -46,7 +46,7 @@ def claim(text: Document) -> Claim:
             functions=FUNCTIONS,
         ),
     )
-    text.end()
+    text.require_all_taken()
     check_links(text, loaded.question)
     return loaded
 

@@ -10,7 +10,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
-from models.content import Content, Document, fill, folded, tables
+from models.content import Content, Document, fill, text_tables, unwrapped
 from models.insight import verdict
 from models.insight.words import number
 from models.spec import ARRANGEMENTS, knobs
@@ -95,11 +95,11 @@ def _terms(text: Document) -> dict[str, Term]:
     terms = {}
     for word, fields in text.front.items():
         entry = Document(text.path, dict(fields))
-        sentence = folded(entry.take("text", str))
+        sentence = unwrapped(entry.take("text", str))
         entry.check([sentence], NUMBERS)
         formula, source = entry.take("formula", str, ""), entry.take("source", str, "")
         pages, related = entry.take("met", list, ["playground"]), entry.take("see", list, [])
-        entry.end()
+        entry.require_all_taken()
         for page in set(pages) - PAGES:
             raise text.fault(f"there is no page “{page}”", page)
         terms[word] = Term(fill(sentence, NUMBERS), formula, source, tuple(pages), tuple(related))
@@ -159,5 +159,5 @@ def _entries(texts: list[Document]) -> dict[str, GlossaryEntry]:
     return dict(sorted(entries.items(), key=lambda entry: (not entry[0][0].isalpha(), entry[0])))
 
 
-SYNONYMS = Content("synonyms.toml", tables)
+SYNONYMS = Content("synonyms.toml", text_tables)
 ENTRIES: Content[GlossaryEntry] = Content("glossary.toml", _entries, "help.toml", "vocabulary.toml")

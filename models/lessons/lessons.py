@@ -49,7 +49,7 @@ def lesson(text: Document) -> Lesson:
         challenge=_challenge(text),
         **experiment_fields(text, options, result_heading="What happened", early_heading="Before training"),
     )
-    text.end()
+    text.require_all_taken()
     for chart in set(loaded.charts) - set(CHARTS):
         raise text.fault(f"there is no chart “{chart}”; there is {', '.join(CHARTS)}", "charts")
     source = ROOT / path

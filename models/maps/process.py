@@ -1,7 +1,6 @@
-"""Maps for pages: one process of `python -m models map` at a time, ended when nobody wants its map any more.
+"""Maps for pages: one process of `python -m models map` at a time, stopped when no viewer requests its map any more.
 
-A page does not know how a map is computed: it begins one, repeats that it wants it, and reads the store. Maps that are
-wanted at the same time take turns.
+A page begins a map, renews its request, and reads the store. Maps that are requested at the same time take turns.
 """
 
 import os
@@ -25,13 +24,13 @@ from models.maps.work import default_jobs
 from models.spec.budget import this_machine
 from models.spec.limits import LIMITS
 
-REQUEST_SECONDS = 90.0  # more than the minute between two requests of a hidden tab
+REQUEST_SECONDS = 90.0  # validity of a request; a hidden tab renews it every minute
 POLL_SECONDS = 0.2
-TURN_SECONDS = 15.0  # of a map while others wait; it takes seconds to start its processes
-TURN_END_SECONDS = 2 * UNIT_SECONDS  # for the units in progress once a turn is over, at first
-END_SECONDS = 3.0  # until a process that was asked to end is killed
-MAX_NOTES = 500  # failures and beginners of maps that are remembered
-SPEC_FILE = "wanted.json"  # the specification of a map that was started from a page
+TURN_SECONDS = 15.0  # length of a turn while other maps wait; starting the processes takes seconds
+TURN_END_SECONDS = 2 * UNIT_SECONDS  # initial grace for the units in progress after a turn
+END_SECONDS = 3.0  # between SIGTERM and SIGKILL
+MAX_NOTES = 500  # remembered failures, and remembered beginners
+SPEC_FILE = "wanted.json"  # in the folder of each map that a page has started
 ROOT = Path(__file__).resolve().parents[2]
 COMMAND = (sys.executable, "-m", "models", "map")
 
@@ -43,7 +42,7 @@ def disabled_reason() -> str:
 
 @dataclass(frozen=True)
 class MapState:
-    """The state of a map: waiting (behind `ahead` others), running, ended, or failed with a sentence."""
+    """State of a map: waiting (behind `ahead` others), running, ended, or failed with a sentence."""
 
     state: str
     ahead: int = 0
@@ -52,32 +51,32 @@ class MapState:
 
 @dataclass
 class _Turn:
-    """A map's process, since when it runs, and since when it is to hand over or to end."""
+    """A running process of a map. Times are monotonic seconds."""
 
     process: "subprocess.Popen[bytes]"
     since: float
-    over: float | None = None
-    ending: float | None = None
+    over: float | None = None  # when it was asked to finish the units in progress
+    ending: float | None = None  # when it was terminated
 
 
 @dataclass
 class _Request:
-    """A map, on whose behalf it takes turns, since when it waits, and how long its units in progress are waited for."""
+    """A requested map. Times are monotonic seconds."""
 
     spec: MapSpec
-    owner: str
-    since: float
-    viewers: dict[str, float] = field(default_factory=dict)  # until when, by viewer
+    owner: str  # the client's address or viewer whose turns it takes
+    since: float  # when it started to wait
+    viewers: dict[str, float] = field(default_factory=dict)  # expiry of each viewer's request
     turn: _Turn | None = None
-    patience: float = field(default_factory=lambda: TURN_END_SECONDS)
+    patience: float = field(default_factory=lambda: TURN_END_SECONDS)  # grace for the units in progress, in seconds
 
 
 class MapWorks:
-    """Computes the maps that viewers want. `command` computes one specification file; a byte on its stdin tells it to
-    finish the units in progress and end.
+    """Computes requested maps in turns. Thread-safe.
 
-    The next turn is that of the owner (a client's address, or else a viewer) who has had the fewest, and of that
-    owner's maps the one that waits longest, new ones first.
+    The next turn goes to the owner with the fewest turns so far, and to the one of the owner's maps that has waited
+    longest, new maps first. `command` computes a specification file; a byte on its stdin makes it finish the units in
+    progress and exit.
     """
 
     def __init__(
@@ -87,16 +86,19 @@ class MapWorks:
         seconds: float = REQUEST_SECONDS,
         turn: float = TURN_SECONDS,
     ) -> None:
-        self.folder, self.command, self.seconds, self.turn = folder, command, seconds, turn
+        self.folder = folder
+        self.command = command
+        self.seconds = seconds
+        self.turn = turn
         self._lock = threading.Condition()
         self._requests: dict[str, _Request] = {}
-        self._turns: dict[str, tuple[int, bool]] = {}  # by owner of a wanted map: how many, and whether any was its own
+        self._turns: dict[str, tuple[int, bool]] = {}  # by owner: turns, and whether any was its own
         self._failed: OrderedDict[str, str] = OrderedDict()
         self._beginners: OrderedDict[str, str] = OrderedDict()
         self._thread: threading.Thread | None = None
 
     def begin(self, spec: MapSpec, viewer: str, address: str = "") -> None:
-        """A viewer presses the button: wants this map and no other, whatever has failed before."""
+        """Requests a map for a viewer, withdraws the viewer's other requests, and forgets an earlier failure."""
         with self._lock:
             self._failed.pop(spec.digest, None)
             if spec.digest not in self._requests and not self._store(spec).done():
@@ -106,20 +108,19 @@ class MapWorks:
             self._request(spec, viewer, address)
 
     def renew(self, spec: MapSpec, viewer: str, address: str = "") -> None:
-        """Notes that a viewer still wants this map; must be repeated within `seconds`. What has failed stays so."""
+        """Renews a viewer's request, which expires after `seconds`; a failed map stays failed."""
         with self._lock:
             if spec.digest not in self._failed:
                 self._request(spec, viewer, address)
 
     def leave(self, spec: MapSpec, viewer: str) -> None:
-        """Notes that a viewer no longer wants this map; what is done is kept."""
+        """Withdraws a viewer's request; results stay in the store."""
         with self._lock:
             if (request := self._requests.get(spec.digest)) is not None:
                 request.viewers.pop(viewer, None)
                 self._lock.notify_all()
 
     def state_of(self, spec: MapSpec) -> MapState:
-        """The current state of a map."""
         with self._lock:
             if sentence := self._failed.get(spec.digest):
                 return MapState("failed", sentence=sentence)
@@ -133,12 +134,12 @@ class MapWorks:
             return MapState("waiting", ahead=len(before))
 
     def may_delete(self, spec: MapSpec, viewer: str) -> bool:
-        """Whether a viewer may delete a map: began it when it was empty, and nobody else has gone on with it."""
+        """Whether a viewer may delete a map: began it when it was empty, and nobody else has continued it."""
         with self._lock:
             return bool(viewer) and self._beginners.get(spec.digest) == viewer
 
     def delete(self, spec: MapSpec, viewer: str, seconds: float) -> bool:
-        """Deletes the results of a map if the viewer may, after up to `seconds` for its process; returns whether."""
+        """Deletes a map's results, if the viewer may and its process ends within `seconds`; returns whether it did."""
         self.leave(spec, viewer)
         with self._lock:
             has_ended = self._lock.wait_for(lambda: spec.digest not in self._requests, seconds)
@@ -148,7 +149,7 @@ class MapWorks:
             return True
 
     def close(self) -> None:
-        """Ends all work."""
+        """Withdraws all requests and waits for the thread to stop the running process."""
         with self._lock:
             for request in self._requests.values():
                 request.viewers.clear()
@@ -170,8 +171,8 @@ class MapWorks:
                 return
             owner = address or viewer
             fewest, _ = min(self._turns.values(), default=(0, True))
-            self._turns.setdefault(owner, (fewest, False))  # from now on as many as any, and the next one
-            # Whoever waits longer than the head start of the new ones goes before them.
+            self._turns.setdefault(owner, (fewest, False))  # a new owner is next, then ranks like the others
+            # The head start of new maps is bounded, so that older ones are not overtaken forever.
             self._requests[spec.digest] = _Request(spec, owner, now - 4 * self.turn)
         self._requests[spec.digest].viewers[viewer] = now + self.seconds
         if self._thread is None:
@@ -180,11 +181,11 @@ class MapWorks:
         self._lock.notify_all()
 
     def _priority(self, request: _Request) -> tuple[tuple[int, bool], float]:
-        """By which maps that wait are sorted."""
+        """Sort key of waiting maps."""
         return self._turns[request.owner], request.since
 
     def _run(self) -> None:
-        """The thread: gives turns to the wanted maps, stops maps nobody wants, and ends when there are none."""
+        """Thread: starts and stops processes until no requests are left."""
         while True:
             with self._lock:
                 now = time.monotonic()
@@ -203,7 +204,7 @@ class MapWorks:
                 self._lock.wait(POLL_SECONDS)
 
     def _ended(self, request: _Request, now: float) -> bool:
-        """Whether a map is over: finished, failed, or wanted by nobody. A turn that is over ends."""
+        """Whether a map is finished, failed or no longer requested; clears the turn of a process that has exited."""
         turn, spec = request.turn, request.spec
         if turn is None:
             return not request.viewers
@@ -211,7 +212,8 @@ class MapWorks:
         if code is None:
             self._stop_if_due(request, turn, now)
             return False
-        request.turn, request.since = None, now
+        request.turn = None
+        request.since = now
         assert turn.process.stdin is not None
         with suppress(OSError):
             turn.process.stdin.close()
@@ -227,7 +229,7 @@ class MapWorks:
         return True
 
     def _stop_if_due(self, request: _Request, turn: _Turn, now: float) -> None:
-        """Ends a process that nobody wants or whose turn is over, at first by asking."""
+        """Stops a process without viewers or whose turn is over: first by a request, then SIGTERM, then SIGKILL."""
         others = any(other.viewers for other in self._requests.values() if other is not request)
         assert turn.process.stdin is not None
         if turn.ending is not None:
@@ -239,7 +241,7 @@ class MapWorks:
             turn.process.terminate()
         elif turn.over is not None:
             if now - turn.over > request.patience:
-                request.patience *= 2  # so that a longer unit, too, is finished some time
+                request.patience *= 2  # so that a longer unit can finish in a later turn
                 turn.ending = now
                 turn.process.terminate()
         elif others and now - turn.since > self.turn:
@@ -265,7 +267,7 @@ class MapWorks:
             file = store.path / SPEC_FILE
             file.write_text(spec.to_json(), encoding="utf-8")
             prune(folder, LIMITS.maps, keep=set(self._requests))
-            # Whether it is too much was asked here: that process does not know how fast this machine is.
+            # --force: the budget was checked here, with this machine's measured speed.
             options = ["--attached", "--force", "--jobs", str(default_jobs())]
             event("map_begun", map=spec.digest, runs=spec.runs)
             with (store.path / "log.txt").open("wb") as log:
@@ -283,7 +285,7 @@ class MapWorks:
             return None
 
     def _last_log_line(self, spec: MapSpec) -> str:
-        """The last line that the process wrote, without its own name."""
+        """Last line of the process's log, without the program's name."""
         try:
             lines = (self._store(spec).path / "log.txt").read_text(encoding="utf-8", errors="replace").splitlines()
         except OSError:
@@ -292,7 +294,7 @@ class MapWorks:
 
 
 def prune(folder: Path, max_maps: int, keep: Collection[str] = ()) -> None:
-    """Deletes the least recently computed maps beyond `most`, of those that pages asked for."""
+    """Deletes the least recently computed maps beyond `max_maps`, among those that pages have started."""
     folders = [file.parent for file in folder.glob(f"*/{SPEC_FILE}")]
     deletable = sorted((path for path in folders if path.name not in keep), key=_last_modified)
     for path in deletable[: max(0, len(folders) - max_maps)]:
@@ -304,14 +306,14 @@ def _last_modified(path: Path) -> float:
 
 
 def _remember(notes: OrderedDict[str, str], key: str, text: str) -> None:
-    """Notes something last, and forgets the first notes beyond MAX_NOTES."""
+    """Adds a note as the newest, and drops the oldest beyond MAX_NOTES."""
     notes[key] = text
     notes.move_to_end(key)
     while len(notes) > MAX_NOTES:
         notes.popitem(last=False)
 
 
-# When this module is reloaded (an editor saves it), it must find the existing works, so they are kept on `sys`.
+# On `sys`, so that a reload of this module (when an editor saves it) finds the existing works.
 _slot: dict[str, Any] = sys.__dict__.setdefault("_add_norm_maps", {"lock": threading.Lock(), "works": None})
 
 

@@ -1,4 +1,4 @@
-"""The width, in decades, of the range of learning rates that reach the target, by arrangement and seed."""
+"""Sensitivity to the learning rate: the range of rates that reach the target, the best rate, effects of warm-up."""
 
 import math
 from collections.abc import Sequence
@@ -13,14 +13,14 @@ from models.maps.cells import Outcome, cells
 from models.maps.spec import MapSpec
 from models.maps.table import grid
 
-FLAT_SLOPE = 0.25  # of the slope of the best rate over the width; 1/width has -1
+FLAT_SLOPE = 0.25  # a smaller |slope| of the best rate over width counts as flat; 1/width has slope -1
 
 
 @dataclass(frozen=True)
 class RateRange:
-    """Decades of learning rate per seed (K,) of one arrangement at one value of the other axis; 0 if none trains.
+    """Decades of learning rate that reach the target, by seed (K,), of an arrangement at a value of the other axis.
 
-    `edge`: whether some seed's range touches an end of the axis, so that it may be wider than the map shows.
+    0 decades: no rate reaches it. `edge`: a range touches an end of the axis, so that it may be wider than shown.
     """
 
     arrangement: str
@@ -31,19 +31,19 @@ class RateRange:
 
 @dataclass(frozen=True)
 class BestRates:
-    """The best learning rate by width: that of the least final loss, geometric mean over the seeds."""
+    """Best learning rate by width: that of the least final loss, geometric mean over seeds."""
 
     rates: dict[float, float]
     slope: float  # of the rate over the width, on log-log axes
 
     @property
     def is_flat(self) -> bool:
-        """Whether the rate depends on the width much less than 1/width."""
+        """Whether the rate depends on the width far less than 1/width."""
         return abs(self.slope) <= FLAT_SLOPE
 
 
 def best_rates(spec: MapSpec, outcomes: Sequence[Outcome]) -> BestRates | None:
-    """The best rates of a finished map of one arrangement over learning rate and width; None for any other."""
+    """Best rates of a finished map of one arrangement over learning rate and width; None for any other map."""
     if {spec.x.field, spec.y.field} != {"lr", "width"} or len(spec.arrangements) > 1 or len(outcomes) < spec.runs:
         return None
     losses, _ = grid(spec, outcomes, spec.arrangements[0], "final loss")
@@ -58,7 +58,7 @@ def best_rates(spec: MapSpec, outcomes: Sequence[Outcome]) -> BestRates | None:
 
 
 def rate_axis(spec: MapSpec) -> str:
-    """The axis that is the learning rate, "x" or "y"; empty if neither is, or if it has only one value."""
+    """The axis with several learning rates, "x" or "y"; "" without one."""
     for name, axis in (("x", spec.x), ("y", spec.y)):
         if axis.field == "lr" and len(axis.values) > 1:
             return name
@@ -66,9 +66,9 @@ def rate_axis(spec: MapSpec) -> str:
 
 
 def rate_ranges(spec: MapSpec, outcomes: Sequence[Outcome]) -> list[RateRange]:
-    """The widths of every arrangement at every value of the other axis whose runs are all done, in the map's order.
+    """Ranges of each arrangement at each value of the other axis whose runs are all done, in the map's order.
 
-    A rate stands for the interval halfway to its neighbours, on a log scale; a range is the longest unbroken row of
+    A rate represents the interval halfway to its neighbours on a log scale; a range is the longest unbroken row of
     rates that reach the target. ValueError if no axis is the learning rate.
     """
     side = rate_axis(spec)
@@ -97,7 +97,7 @@ def rate_ranges(spec: MapSpec, outcomes: Sequence[Outcome]) -> list[RateRange]:
 def sentence(spec: MapSpec, ranges: Sequence[RateRange]) -> str:
     """Whether pre-norm is less sensitive than post-norm on this map, or which arrangement has the widest range.
 
-    Only arrangements that are done at all values of the other axis are compared.
+    Compares only arrangements that are done at all values of the other axis.
     """
     others = len(spec.y.values if rate_axis(spec) == "x" else spec.x.values)
     decades = {
@@ -107,7 +107,8 @@ def sentence(spec: MapSpec, ranges: Sequence[RateRange]) -> str:
     mean = {name: float(np.mean(by_other)) for name, by_other in decades.items() if len(by_other) == others}
     if len(mean) < min(2, len(spec.arrangements)):
         return f"{len(mean)} of {len(spec.arrangements)} arrangements done: nothing to compare yet."
-    seeds, goal = counted(spec.seeds, "seed"), f"a loss of {spec.target:g}"
+    seeds = counted(spec.seeds, "seed")
+    goal = f"a loss of {spec.target:g}"
     if {"pre-norm", "post-norm"} <= set(mean):
         pre, post = mean["pre-norm"], mean["post-norm"]
         claim = "holds here" if pre > post else "does not hold here"
@@ -124,7 +125,7 @@ def sentence(spec: MapSpec, ranges: Sequence[RateRange]) -> str:
 
 @dataclass(frozen=True)
 class WarmupEffect:
-    """The final loss of an arrangement at a rate, without a warm-up and with the best one; infinite if it diverged."""
+    """Final loss of an arrangement at a rate, without a warm-up and with the best one; infinite after a divergence."""
 
     arrangement: str
     rate: float
@@ -133,44 +134,43 @@ class WarmupEffect:
 
 
 def warmup_effects(spec: MapSpec, outcomes: Sequence[Outcome]) -> list[WarmupEffect]:
-    """What a warm-up changes at every rate; empty where the map is not about that, or not done."""
+    """Effect of a warm-up at every rate; empty for maps of other fields or unfinished ones."""
     if {spec.x.field, spec.y.field} != {"lr", "warmup"} or len(outcomes) < len(cells(spec)) * spec.seeds:
         return []
     by_rate = spec.x.field == "lr"
     rates, warmups = (spec.x.values, spec.y.values) if by_rate else (spec.y.values, spec.x.values)
     if 0 not in warmups or len(warmups) < 2:
         return []
-    warmup_effects = []
+    effects = []
     for name in spec.arrangements:
         losses = grid(spec, outcomes, name, "final loss")[0]  # (y, x)
         rows = np.where(np.isfinite(losses), losses, np.inf)
         rows = rows if by_rate else rows.T
         warm = np.array([value != 0 for value in warmups])
         pairs = zip(rates, rows[~warm][0].tolist(), rows[warm].min(0).tolist(), strict=True)
-        warmup_effects += [WarmupEffect(name, *pair) for pair in pairs]
-    return warmup_effects
+        effects += [WarmupEffect(name, *pair) for pair in pairs]
+    return effects
 
 
 def needs_warmup(effect: WarmupEffect, target: float) -> bool:
-    """Whether the target is reached only with a warm-up."""
+    """Whether the net reaches the target only with a warm-up."""
     return effect.best <= target < effect.without
 
 
-def warmup_sentence(spec: MapSpec, warmup_effects: Sequence[WarmupEffect]) -> str:
-    """For which arrangements a warm-up decides whether they reach the map's target."""
-    goal, helped_names = (
-        f"a loss of {spec.target:g}",
-        {one.arrangement for one in warmup_effects if needs_warmup(one, spec.target)},
-    )
-    if not helped_names:
+def warmup_sentence(spec: MapSpec, effects: Sequence[WarmupEffect]) -> str:
+    """Names the arrangements for which a warm-up decides whether they reach the target."""
+    goal = f"a loss of {spec.target:g}"
+    decided = {effect.arrangement for effect in effects if needs_warmup(effect, spec.target)}
+    if not decided:
         return f"At no rate does a warm-up decide whether an arrangement reaches {goal}."
-    helped, others = ([name for name in spec.arrangements if (name in helped_names) is one] for one in (True, False))
+    helped = [name for name in spec.arrangements if name in decided]
+    others = [name for name in spec.arrangements if name not in decided]
     remark = f"; for {' and '.join(others)} it does so at no rate" if others else ""
     return f"A warm-up decides whether {' and '.join(helped)} reaches {goal}{remark}."
 
 
 def _range_in_words(decades: float, goal: str) -> str:
-    """A width in words."""
+    """A range of `decades` in words."""
     return (
         f"the rates that reach {goal} span a factor of {factor(decades)} on average"
         if decades
@@ -179,7 +179,7 @@ def _range_in_words(decades: float, goal: str) -> str:
 
 
 def _longest_range(rates: Sequence[float], reached: Sequence[bool]) -> tuple[float, bool]:
-    """The decades of the longest unbroken row of rates that reached the target, and whether it touches an end."""
+    """Decades of the longest unbroken row of rates that reached the target, and whether it touches an end."""
     logs = [math.log10(rate) for rate in rates]
     midpoints = [(a + b) / 2 for a, b in pairwise(logs)]
     ends = [logs[0] - (midpoints[0] - logs[0]), *midpoints, logs[-1] + (logs[-1] - midpoints[-1])]

@@ -1,4 +1,4 @@
-"""The specification of a map: a base configuration, two axes, arrangements and seeds. Its content is its identity."""
+"""Specification of a map: a base configuration, two axes, arrangements and seeds, identified by its content."""
 
 import hashlib
 import json
@@ -14,11 +14,11 @@ from models.spec.query import sanitize
 FORMAT_VERSION = 1
 AXES = ("depth", "lr", "width", "init_gain", "batch", "warmup", "branch_dropout", "stream_dropout", "weight_decay")
 MAX_PANELS = 6
-MAX_VALUES_OF_AXIS = 24  # on one axis
+MAX_VALUES_OF_AXIS = 24
 MAX_SEEDS_OF_MAP = 8
-MAX_RUNS_OF_MAP = 1000  # of all cells and seeds
-TARGET_BOUNDS = (0.001, 100.0)  # of a loss
-MAX_SPEC_CHARS = 10_000  # characters of a specification, four times what a legal one has
+MAX_RUNS_OF_MAP = 1000  # cells times seeds
+TARGET_BOUNDS = (0.001, 100.0)  # nats
+MAX_SPEC_CHARS = 10_000  # four times the longest legal specification
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class Axis:
 class MapSpec:
     """A map: two axes, arrangements, `base` (fields that differ from the defaults), seeds, and a target loss.
 
-    ValueError names the field, the value and what is legal; `cells.refused` finds illegal combinations of fields.
+    ValueError with a sentence for illegal values; `cells.refusal_reason` also finds illegal combinations.
     """
 
     x: Axis
@@ -74,33 +74,31 @@ class MapSpec:
 
     @cached_property
     def digest(self) -> str:
-        """The identity of a map: 16 hexadecimal digits from its content, whatever the order of the JSON."""
+        """Identity of the map: 16 hexadecimal digits of its content, independent of the order of the JSON."""
         return hashlib.sha256(json.dumps(self._content(), sort_keys=True).encode()).hexdigest()[:16]
 
     @property
     def cells(self) -> int:
-        """How many cells it has."""
         return len(self.arrangements) * len(self.x.values) * len(self.y.values)
 
     @property
     def runs(self) -> int:
-        """How many runs it has, a seed of a cell each."""
         return self.cells * self.seeds
 
     def config(self, arrangement: str, x: float, y: float, seed: int = 0) -> RunConfig:
-        """The configuration of one run of a cell. ValueError with a sentence if it is not legal."""
+        """Configuration of one run of a cell. ValueError with a sentence if it is illegal."""
         fields = dict(self.base) | {self.x.field: _value(self.x.field, x), self.y.field: _value(self.y.field, y)}
         return RunConfig.arranged(arrangement, **fields, seed=seed)
 
     def to_json(self, *, compact: bool = False) -> str:
-        """The specification as JSON: readable, or compact on one line."""
+        """The specification as indented JSON, or compact on one line."""
         if compact:
             return json.dumps(self._content(), separators=(",", ":"))
         return json.dumps(self._content(), indent=2) + "\n"
 
     @staticmethod
     def from_json(text: str) -> "MapSpec":
-        """The specification in a text from anywhere. ValueError with one sentence."""
+        """Parses an untrusted text. ValueError with one sentence."""
         if len(text) > MAX_SPEC_CHARS:
             raise ValueError(f"This is {len(text)} characters long; a specification has at most {MAX_SPEC_CHARS}.")
         try:
@@ -167,7 +165,7 @@ def _check_axis(name: str, axis: Axis) -> None:
 
 
 def _with_field_type(axis: Axis) -> Axis:
-    """The axis with values of its field's type, so that 8 and 8.0 give the same map."""
+    """The axis with values of its field's type, so that 8 and 8.0 specify the same map."""
     return Axis(axis.field, tuple(_value(axis.field, value) for value in axis.values))
 
 

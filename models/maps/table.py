@@ -68,8 +68,8 @@ def by_cell(spec: MapSpec, outcomes: Sequence[Outcome]) -> dict[tuple[str, float
 def grid(spec: MapSpec, outcomes: Sequence[Outcome], arrangement: str, measure: str) -> tuple[np.ndarray, np.ndarray]:
     """Values of one panel, averaged over seeds, and the earliest step at which a seed diverged, (Y, X) each.
 
-    Logarithmic measures are averaged geometrically. NaN: not computed, no seed has the measure, or none diverged. A cell
-    with a diverged seed has neither final loss nor accuracy.
+    Logarithmic measures are averaged geometrically. NaN: not computed, no seed has the measure, or none diverged. A
+    cell with a diverged seed has neither final loss nor accuracy.
     """
     quantity = MEASURES[measure]
     cells = by_cell(spec, outcomes)

@@ -65,7 +65,7 @@ def paper(text: Document) -> Paper:
             functions=FUNCTIONS,
         ),
     )
-    text.end()
+    text.require_all_taken()
     for name in loaded.opens:
         if name not in loaded.nets:
             raise text.fault(f"there is no net “{name}”", name)

@@ -6,10 +6,10 @@ from dataclasses import dataclass, field, fields, replace
 from functools import cache
 from typing import Any, Literal, get_args, get_type_hints
 
-from models.content import Content, ContentError, tables
+from models.content import Content, ContentError, text_tables
 
-HELP = Content("help.toml", tables)
-VOCABULARY = Content("vocabulary.toml", tables)
+HELP = Content("help.toml", text_tables)
+VOCABULARY = Content("vocabulary.toml", text_tables)
 
 
 @dataclass(frozen=True)
