@@ -154,10 +154,9 @@ def fill(text: str, measured: Mapping[str, Any]) -> str:
             value = value[int(index) if re.fullmatch(r"-?\d+", index) else index]
         return formatted(value, match[3] or "")
 
-    return "".join(
-        part if index % 2 else PLACEHOLDER.sub(formatted_match, part)
-        for index, part in enumerate(LEFT_ALONE.split(text))
-    )
+    filled = LEFT_ALONE.split(text)
+    filled[::2] = (PLACEHOLDER.sub(formatted_match, part) for part in filled[::2])
+    return "".join(filled)
 
 
 def formatted(value: Any, format_spec: str = "") -> str:

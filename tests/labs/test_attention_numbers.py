@@ -17,20 +17,20 @@ from models.labs.attention import (
     head_contributions,
     heads,
     linearity_errors,
-    reach,
     score_statistics,
+    sequential_steps,
     softmax,
     statistics_by_divisor,
     variance,
 )
 from models.labs.attention_examples import MATRIX, PRINTED_Q, PROJECTIONS, ROWS, SCORES, TOKENS, WEIGHTS
 from models.labs.positions import (
-    bias,
     by_distance,
     order_difference,
     random_head,
     rotary_scores,
     rotate,
+    score_bias,
     scores,
     sinusoids,
 )
@@ -156,9 +156,9 @@ def test_causal_mask():
 
 
 def test_a_recurrent_cell_needs_n_steps_and_attention_one():
-    assert reach(7, recurrent=True).max() == reach(7, recurrent=True)[6, 0] == 7
-    assert set(reach(7, recurrent=False)[np.tril_indices(7)]) == {1}
-    assert (reach(7, recurrent=True)[np.triu_indices(7, 1)] == -1).all()
+    assert sequential_steps(7, recurrent=True).max() == sequential_steps(7, recurrent=True)[6, 0] == 7
+    assert set(sequential_steps(7, recurrent=False)[np.tril_indices(7)]) == {1}
+    assert (sequential_steps(7, recurrent=True)[np.triu_indices(7, 1)] == -1).all()
 
 
 # --- against others ---
@@ -248,7 +248,7 @@ def test_rotary_is_the_apps():
 @pytest.mark.parametrize("kind", ["relative bias", "alibi"])
 def test_a_bias_is_the_apps(kind):
     """T5's numbers of the lab put into the app's module, and ALiBi's first head of eight."""
-    added = bias(kind, 32, seed=3)
+    added = score_bias(kind, 32, seed=3)
     if kind == "alibi":
         expected = Alibi(8)(32, False)[0]
     else:
@@ -265,7 +265,7 @@ def test_a_head_with_a_bias_is_that_of_torch():
     w_q, w_k, w_v = np.random.default_rng([0, 2]).normal(0, 8**-0.5, (3, 8, 8))
     q, k, v = (torch.tensor(x @ w)[None] for w in (w_q, w_k, w_v))
     for kind in ("relative bias", "alibi"):
-        expected = F.scaled_dot_product_attention(q, k, v, attn_mask=torch.tensor(bias(kind, 6)))[0]
+        expected = F.scaled_dot_product_attention(q, k, v, attn_mask=torch.tensor(score_bias(kind, 6)))[0]
         np.testing.assert_allclose(random_head(kind, 6, 8, causal=False)(x), expected, atol=1e-12)
 
 

@@ -419,7 +419,7 @@ def test_who_has_tried_many_codes_is_let_in_neither_by_the_short_address_nor_by_
 ) -> None:
     monkeypatch.setattr("components.shell.visitor.address", lambda: "testclient")
     monkeypatch.setattr(route, "address_of", lambda scope: "testclient")
-    letters = module.LETTERS
+    letters = module.CODE_LETTERS
     for at in range(MAX_WRONG_CODES):
         tried = client.get("/join", params={"c": f"ZZ{letters[at // 20]}{letters[at % 20]}"})
         assert module.NO_SUCH_CLASS in tried.text

@@ -343,7 +343,7 @@ def test_a_cluster_measures_a_coordinate_check_as_this_machine_does(scheduler, w
     worker()
     cfg = RunConfig(depth=2, batch=4, optimizer="adam", device="cpu")
     check = coordinates.CoordinateCheck(cfg, "width", (16, 32, 64), seeds=2)
-    there, here = coordinates.measured(check, scheduler=scheduler), coordinates.measured(check, scheduler="", jobs=1)
+    there, here = coordinates.measure(check, scheduler=scheduler), coordinates.measure(check, scheduler="", jobs=1)
     assert [size for *_, size in there.rows()] == pytest.approx([size for *_, size in here.rows()], rel=1e-6)
 
 

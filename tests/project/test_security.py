@@ -17,7 +17,7 @@ from components.labs.autoregression.text import reading_notes
 from components.lessons.attempt import parse_link
 from components.shell import compare_link, hidden_parts
 from models.export import configuration_from, configuration_json
-from models.lessons.board import valid
+from models.lessons.board import is_valid_code
 from models.spec import RunConfig, knobs
 from models.spec.query import JOINER, MAX_LINK_KEYS, MAX_VALUE_CHARS, escape_markdown
 from tests.app_page import APP, PATIENCE, sound, words
@@ -106,7 +106,7 @@ def test_the_longest_honest_link_is_read_whole():
 
 @given(attacks)
 def test_a_name_of_a_class_holds_letters_digits_and_hyphens_only(text):
-    assert not valid(text) or re.fullmatch(r"[A-Za-z0-9-]{1,24}", text)
+    assert not is_valid_code(text) or re.fullmatch(r"[A-Za-z0-9-]{1,24}", text)
 
 
 # --- JSON ---

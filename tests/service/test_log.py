@@ -80,7 +80,7 @@ def test_of_lines_that_are_alike_a_minute_has_so_many_and_the_next_one_says_how_
     for at in range(3 * log.MAX_ALIKE_LINES):
         library.error("out of resources %d", at)
     library.error("something else")
-    for minute in (0.0, log.MINUTE + 1):
+    for minute in (0.0, log.WINDOW_SECONDS + 1):
         clock = minute
         for _ in range(log.MAX_ALIKE_LINES + 1):
             log.event("visitor_came")
