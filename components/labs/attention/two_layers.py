@@ -29,8 +29,8 @@ MIN_DECIDED_WEIGHT = 0.6  # on one noun
 class LastWord(Settings):
     columns = (2,)
 
-    last: Annotated[str, Knob("The animal did not cross the street because it was too ...", choices=dict.fromkeys(LAST_WORDS),
-        link="last-word", control="segments")] = LAST_WORDS[0]  # fmt: skip
+    last: Annotated[str, Knob("The animal did not cross the street because it was too ...",
+        choices=dict.fromkeys(LAST_WORDS), link="last-word", control="segments")] = LAST_WORDS[0]  # fmt: skip
     second: Annotated[bool, Knob("Second head in the first layer", link="second-head")] = True
 
 

@@ -97,11 +97,12 @@ def _choose_example() -> WorkedExample:
 def _draw_step(position: int, step: Step, skip: float) -> None:
     """The arithmetic of one sublayer, one line per operation."""
     weighted = "x" if skip == 1 else f"{number(skip)} x" if skip else "0"
+    output = vector(step.branch_output)
     lines = [
         f"**Sublayer {position}**",
         _norm_text("reads N(x)", step.norm_in) if step.norm_in else f"reads x = {vector(step.branch_input)}",
-        _norm_text("writes N(F)", step.norm_out) if step.norm_out else f"writes F = {vector(step.branch_output)}",
-        f"add: {weighted} + output = {vector(skip * step.before)} + {vector(step.branch_output)} = **{vector(step.sum)}**",
+        _norm_text("writes N(F)", step.norm_out) if step.norm_out else f"writes F = {output}",
+        f"add: {weighted} + output = {vector(skip * step.before)} + {output} = **{vector(step.sum)}**",
     ]
     if step.norm_add:
         lines.append(_norm_text("norm", step.norm_add))
