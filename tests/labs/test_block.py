@@ -62,7 +62,7 @@ def test_the_block_goes_forward_and_back_as_torch_does(placement, activation, ca
     *_, end = kept.values()
     for row, column in [(0, 0), (1, 2), (2, 3)]:
         for share in blocks.add_gradients(block, row, column):
-            stream, branch = kept[share.at], kept[share.branch]
+            stream, branch = kept[share.stream], kept[share.branch]
             (whole, through) = torch.autograd.grad(end[row, column], (stream, branch), retain_graph=True)
             (through,) = torch.autograd.grad(branch, stream, through, retain_graph=True)
             np.testing.assert_allclose(share.through_branch, through.numpy(), atol=1e-12)
