@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from components.start.cells import ASKED, CELLS
-from components.story.page import HOW
+from components.start.cells import CELLS, GUESSED_CELLS
+from components.story.page import PLAYBACK
 from models.insight.path_outcome import FLY, MERGE, PATH_OUTCOMES
 from models.lessons import board as module
 from models.lessons.board import (
@@ -165,13 +165,13 @@ def test_a_plan_as_a_link_holds_it_and_the_pages_of_its_stops() -> None:
 
 
 def test_start_asks_about_the_nets_that_its_picture_asks_about() -> None:
-    assert tuple(CELLS[at].title for at in ASKED) == tuple(NETS)
-    assert [CELLS[at].cfg for at in ASKED] == list(NETS.values())
+    assert tuple(CELLS[at].title for at in GUESSED_CELLS) == tuple(NETS)
+    assert [CELLS[at].cfg for at in GUESSED_CELLS] == list(NETS.values())
     assert questions_of(START) == tuple(START_POLLS)
 
 
 def test_every_scene_of_the_story_can_be_shown() -> None:
-    assert len(HOW) == STORY_SCENES
+    assert len(PLAYBACK) == STORY_SCENES
     assert (stop_from(f"story-{STORY_SCENES}"), stop_from(f"story-{STORY_SCENES + 1}")) == (f"story-{STORY_SCENES}", "")
 
 
