@@ -133,13 +133,8 @@ def stream_within(factor: float) -> Goal:
 def cosine_at_most(cosine: float) -> Goal:
     """Goal: before training, a mean cosine between samples of at most `cosine` at the end of the stream."""
 
-<<<<<<< HEAD
     def is_met(trace: Trace) -> tuple[bool, str]:
         return final_cosine(trace) <= cosine, f"it is {final_cosine(trace):.2f}"
-=======
-    def is_met(trace: Trace) -> tuple[bool, str]:
-        return likeness(trace) <= cosine, f"it is {likeness(trace):.2f}"
->>>>>>> 40035ed5 (lessons, log, trace: say what board, glossary and log do in plain terms)
 
     return Goal(f"before training, a sample cosine of at most {cosine:g} at the end of the stream", is_met)
 
