@@ -19,7 +19,7 @@ from urllib.parse import urlencode
 from addnorm.__main__ import Parser
 from models.catalogue import CATALOGUE, listing
 from models.export import configuration_from, configuration_json, digest_of, findings, trace_csv
-from models.insight.words import counted
+from models.insight.words import count_in_words
 from models.maps import command
 from models.maps import coordinates as coordinate_check
 from models.runlog import HEAD, ROWS, RunLog, engine_fingerprint, folder_of
@@ -158,7 +158,7 @@ def _signal(args: argparse.Namespace) -> int:
     torch.set_num_threads(1)
     seeds = range(cfg.seed, cfg.seed + args.seeds)
     signals = signal_at_init(cfg, seeds, args.rows)
-    _say(cfg, f"{counted(args.seeds, 'seed')}, geometric mean")
+    _say(cfg, f"{count_in_words(args.seeds, 'seed')}, geometric mean")
     mean_square, grad_norm = geometric_mean(signals.mean_square), geometric_mean(signals.grad_norm)
     print(f"{'site':<10}{'mean square':>14}{'gradient norm':>16}")
     for site, square, norm in zip(signals.sites, mean_square, grad_norm, strict=True):
@@ -191,7 +191,7 @@ def _newest(path: Path, args: str) -> RunLog:
     logs = [RunLog(head.parent) for head in (*path.glob(HEAD), *path.glob(f"*/{HEAD}"))]
     known = [log for log in logs if log.head is not None and log.head.made_by == engine_fingerprint() and log.length]
     if not known:
-        older = f": {counted(len(logs), 'run')} in it came from another version" if logs else ""
+        older = f": {count_in_words(len(logs), 'run')} in it came from another version" if logs else ""
         raise ValueError(f"{args} is neither a recording (a file that ends in .jsonl) nor a folder of runs{older}")
     return max(known, key=lambda log: (log.folder / ROWS).stat().st_mtime)
 

@@ -13,7 +13,7 @@ from components.charts.colour import CLASSES, GRADIENT, GREY, RED, SIGNAL
 from components.charts.colour import LOSS as LOSS_HUE
 from components.charts.parts import fixed_map, frame_around
 from models.experiment import Plane
-from models.insight.words import counted, number, signed
+from models.insight.words import count_in_words, number, signed_number
 from models.maps.cells import Cell, Outcome
 from models.maps.sensitivity import RateRange
 from models.maps.spec import MapSpec
@@ -141,7 +141,7 @@ def rms_range(check: Coordinates) -> Scale:
 
 def rms_panel(check: Coordinates, step: int, scale: Scale) -> Figure:
     """The RMS at every site over width or depth after `step` updates, on log-log axes."""
-    title = f"After {counted(step, 'step')}" if step else "Before training"
+    title = f"After {count_in_words(step, 'step')}" if step else "Before training"
     layout = layout_of(title, x=check.over, y="RMS", hue=SIGNAL)
     layout["xaxis"] |= _ticks(check.values) | {"showgrid": True}
     layout["yaxis"] |= {"type": "log", "range": list(scale), "tickmode": "array", "tickvals": RMS_TICKS}
@@ -266,7 +266,7 @@ def _hover(spec: MapSpec, runs: Sequence[Outcome], x: float, y: float) -> str:
         lines.append(f"steps to a loss of {spec.target:g}: {steps}")
     ratios = [run.gradient_ratio for run in runs if math.isfinite(run.gradient_ratio)]
     if ratios:
-        lines.append("gradient ratio at initialisation " + _range(ratios, signed) + " decades")
+        lines.append("gradient ratio at initialisation " + _range(ratios, signed_number) + " decades")
     return "<br>".join(lines)
 
 

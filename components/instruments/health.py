@@ -14,7 +14,7 @@ from models.answers import Health
 from models.content import Texts
 from models.insight.health import USUAL_UPDATE, last_update, noise_sentence, update_sentence
 from models.insight.verdict import LARGE_UPDATE
-from models.insight.words import counted
+from models.insight.words import count_in_words
 from models.spec import plan
 
 WORDS = Texts("instruments/health", large=LARGE_UPDATE)
@@ -105,7 +105,11 @@ def _draw_micro_batches(measured: Measured[Health]) -> None:
         st.caption(WORDS("too small", batch=measured.cfg.batch, least=least))
         return
     sentence = WORDS(
-        "micro-batches", parts=parts, samples=counted(size, "sample"), total=parts * size, batch=measured.cfg.batch
+        "micro-batches",
+        parts=parts,
+        samples=count_in_words(size, "sample"),
+        total=parts * size,
+        batch=measured.cfg.batch,
     )
     st.caption(f"{sentence} {WORDS('batch norm') if noise.batch_norm else ''}".strip())
 

@@ -12,7 +12,7 @@ from components.controls import form
 from components.shell import session
 from components.shell.link import PAGES
 from models.content import Texts
-from models.insight.words import counted
+from models.insight.words import count_in_words
 from models.labs.transformer_map import MapStack, MapSublayer, stacks
 from models.spec.knob import Knob
 from models.spec.query import slug
@@ -122,8 +122,10 @@ def counts_sentence(drawn: list[MapStack]) -> str:
     sublayers = sum(len(stack.sublayers) for stack in drawn)
     norms = sum(stack.norms for stack in drawn)
     final = sum(stack.final_norm for stack in drawn)
-    more = f", and {counted(final, 'final norm')}" if final else ""
-    return TEXTS("counts", sublayers=counted(sublayers, "sublayer"), norms=counted(norms, "norm"), final=more)
+    more = f", and {count_in_words(final, 'final norm')}" if final else ""
+    return TEXTS(
+        "counts", sublayers=count_in_words(sublayers, "sublayer"), norms=count_in_words(norms, "norm"), final=more
+    )
 
 
 def transformer_svg(drawn: list[MapStack]) -> tuple[str, list[str]]:

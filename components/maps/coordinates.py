@@ -15,7 +15,7 @@ from components.shell.page_links import link_to_playground
 from components.shell.static_chart import static_chart
 from components.shell.text import badge, named_table
 from models.content import Texts
-from models.insight.words import counted
+from models.insight.words import count_in_words
 from models.maps.coordinates import FIELDS, CoordinateCheck
 from models.maps.prepared import CHECKS, COMMAND, recorded_check
 from models.spec import PARAMETRIZATIONS
@@ -53,12 +53,12 @@ def draw(above: DeltaGenerator) -> None:
         columns = st.columns(PANELS_PER_ROW)
         for column, step in zip(columns, steps[first : first + PANELS_PER_ROW], strict=False):
             with column:
-                when = f"after {counted(step, 'step')}" if step else "before training"
+                when = f"after {count_in_words(step, 'step')}" if step else "before training"
                 title, key = f"Sizes over the {sizes.over} {when}", f"check_{view.over}_{step}"
                 static_chart(rms_panel(sizes, step, y_range), title, key, height=260)
     _draw_slopes(sizes)
     setting = settings_text(check.cfg, [name for name in SETTING_FIELDS if name != check.field])
-    st.caption(TEXTS("check setting", setting=setting, seeds=counted(check.seeds, "seed")))
+    st.caption(TEXTS("check setting", setting=setting, seeds=count_in_words(check.seeds, "seed")))
     if check.cfg.parametrization != "standard":
         st.caption(TEXTS("drawn head"))
     origin = {"day": recorded.day, "torch": recorded.torch, "python": recorded.python}

@@ -23,7 +23,7 @@ from components.shell.visitor import address, visitor_id
 from components.shell.waiting import poll_while
 from models.content import Texts
 from models.insight.baseline import loss_of_guessing, name_of_guessing
-from models.insight.words import counted, signed
+from models.insight.words import count_in_words, signed_number
 from models.maps import Cell, MapSpec, MapStore, Outcome
 from models.maps.cells import cells, configs, refusal_reason, units
 from models.maps.prepared import COMMAND, PREPARED, RecordedMap, question, recording
@@ -99,7 +99,7 @@ def _setting(spec: MapSpec) -> str:
     """The fields that are equal in all cells, and the seeds."""
     nets = [spec.config(name, spec.x.values[0], spec.y.values[0]) for name in spec.arrangements]
     equal = [name for name in SETTING_FIELDS if name not in (spec.x.field, spec.y.field, *differing_fields(nets))]
-    return f"In all cells: {settings_text(nets[0], equal)}; {counted(spec.seeds, 'seed')}"
+    return f"In all cells: {settings_text(nets[0], equal)}; {count_in_words(spec.seeds, 'seed')}"
 
 
 def _draw_map(spec: MapSpec, chosen: str, measure: str) -> bool:
@@ -175,7 +175,7 @@ def _draw_buttons(spec: MapSpec, is_wanted: bool, done: int, *, resumes: bool) -
             seconds = sum(unit.seconds(this_machine()) for unit in units(spec)) * (1 - done / total)
             st.caption(
                 f"{total - done:,} runs, about {format_duration(seconds / default_jobs())} in "
-                f"{counted(default_jobs(), 'process', 'es')} here"
+                f"{count_in_words(default_jobs(), 'process', 'es')} here"
             )
 
 
@@ -206,7 +206,9 @@ def _draw_progress(spec: MapSpec, standing: MapState, unit_seconds: dict[int, fl
     pace = sum(unit_seconds.values()) / done_estimate if done_estimate else 1.0  # actual over estimated time
     seconds_left = (sum(estimates) - done_estimate) * pace / default_jobs()
     running = f"computing, about {format_duration(seconds_left)} left"
-    waiting = f"waiting for its turn, {counted(standing.ahead, 'other map')} first" if standing.ahead else "starting"
+    waiting = (
+        f"waiting for its turn, {count_in_words(standing.ahead, 'other map')} first" if standing.ahead else "starting"
+    )
     state = {"running": running, "waiting": waiting}.get(standing.state, "paused")
     state = "finished" if done == total else state
     st.progress(done / total, text=f"{done:,} of {total:,} runs · {state} · {badge('measured')}")
@@ -235,7 +237,7 @@ def _draw_origin(spec: MapSpec, measure: str, recorded: RecordedMap | None) -> N
     st.caption(_setting(spec))
     if recorded is not None:
         origin = {"day": recorded.day, "torch": recorded.torch, "python": recorded.python}
-        seeds = counted(spec.seeds, "seed")
+        seeds = count_in_words(spec.seeds, "seed")
         st.caption(TEXTS("recorded", badge=badge("recorded"), command=f"`{COMMAND}`", seeds=seeds, **origin))
 
 
@@ -278,7 +280,7 @@ def _draw_best_rates(spec: MapSpec, outcomes: Sequence[Outcome]) -> None:
         return
     all_widths, rates = list(best.rates), list(best.rates.values())
     ends = {"narrow": f"{all_widths[0]:g}", "wide": f"{all_widths[-1]:g}"}
-    slope = signed(best.slope, 2)
+    slope = signed_number(best.slope, 2)
     if best.is_flat:
         text = TEXTS("best still", low=number(min(rates), 3), high=number(max(rates), 3), slope=slope, **ends)
     else:
@@ -329,7 +331,7 @@ def _draw_sensitivity(spec: MapSpec, outcomes: Sequence[Outcome]) -> None:
     figure = widths_chart(spec, ranges, other_field)
     static_chart(figure, "Width of the range of learning rates", f"map_widths_{spec.digest}", height=300)
     edge = TEXTS("edge") if any(rate_range.edge for rate_range in ranges) else ""
-    st.caption(f"{TEXTS('widths', target=spec.target, seeds=counted(spec.seeds, 'seed'))} {edge}".strip())
+    st.caption(f"{TEXTS('widths', target=spec.target, seeds=count_in_words(spec.seeds, 'seed'))} {edge}".strip())
 
 
 def _draw_downloads(spec: MapSpec, outcomes: Sequence[Outcome], *, deletes: bool) -> None:

@@ -7,7 +7,7 @@ import numpy as np
 
 from models.content import Texts
 from models.insight.baseline import LEARNED_BELOW, guess_in_words, loss_of_guessing
-from models.insight.words import signed
+from models.insight.words import signed_number
 from models.spec import RunConfig, plan
 from models.spec.plan import block_name
 from models.trace import site_in_words
@@ -69,8 +69,8 @@ def lesion_sentence(names: Sequence[str], intact: float, skipped: np.ndarray, gu
         return TEXTS("no lesion")
     cost = np.where(np.isfinite(skipped), skipped - intact, np.inf)
     worst, median = int(np.argmax(cost)), float(np.median(cost))
-    highest = signed(cost[worst]) if np.isfinite(cost[worst]) else "no finite loss at all"
-    figures = TEXTS("lesion figures", block=site_in_words(names[worst]), most=highest, median=signed(median))
+    highest = signed_number(cost[worst]) if np.isfinite(cost[worst]) else "no finite loss at all"
+    figures = TEXTS("lesion figures", block=site_in_words(names[worst]), most=highest, median=signed_number(median))
     if intact > LEARNED_BELOW * guessing:
         return TEXTS("lesion of an untrained net", figures=figures)
     share = cost / (guessing - intact)
@@ -104,7 +104,7 @@ def feed_forward_sentence(losses: Mapping[str, float], cuts: Mapping[str, float]
         losses=losses,
         whole=whole,
         slight=SLIGHT,
-        changes={kind: signed(cut - whole, 3) for kind, cut in cuts.items()},
+        changes={kind: signed_number(cut - whole, 3) for kind, cut in cuts.items()},
     )
 
 

@@ -31,7 +31,7 @@ from models.insight.theory import he_factor_sentence
 from models.insight.words import (
     UNCHANGED_DECADES,
     change_in_words,
-    counted,
+    count_in_words,
     decades,
     factor,
     number,
@@ -54,8 +54,8 @@ LOUD_GRADIENT = 1e4  # factor by which the gradient grows on its way back, beyon
 # From these on, a net is borderline:
 LARGE, SMALL = 10.0, 5.0  # factors by which the signal that the head reads is larger or smaller
 BORDERLINE_DECADES = 1.5  # change of the gradient on its way back
-MAX_BARE_SUBLAYERS = 8  # sublayers without a residual
-MAX_NORMS_PASSED = 32  # norms on the residual path
+BARE_SUBLAYERS = 8  # sublayers without a residual
+NORMS_PASSED = 32  # norms on the residual path
 OVERSHOT = 1.5  # decrease of the loss by the first gradient step, to first order, over the loss
 SPREADS_TO_LEARN = 2.0  # spreads of the constant guess that logits must move: one to reach it, one to better it
 COLLAPSED = (
@@ -140,7 +140,7 @@ def weight_sentence(weight_grad_rms: np.ndarray) -> str:
         comparison = "The blocks' weight gradients are within a factor of two of each other"
     else:
         comparison = f"The largest of the blocks' weight gradients is {times_larger(spread)} than the smallest"
-    remark = f"; {counted(zeros, 'block')} receive{'s' * (zeros == 1)} none" if zeros else ""
+    remark = f"; {count_in_words(zeros, 'block')} receive{'s' * (zeros == 1)} none" if zeros else ""
     return f"{comparison}{remark}."
 
 
@@ -224,7 +224,7 @@ def verdicts(cfg: RunConfig, trace: Trace, row: int) -> list[Verdict]:
     state = _NetState(cfg, trace, row)
     if not state.finite:
         return [Verdict("diverged", "Not finite: some numbers have left the range of the machine.")]
-    faults = [verdict for verdict in (_depth_fault(state), _large_update(state), _dead_units(state)) if verdict]
+    faults = [fault for fault in (_depth_fault(state), _large_update(state), _dead_units(state)) if fault]
     return faults or [_inert(state) or Verdict("healthy", f"Healthy: {state.changes}{state.end}.")]
 
 
@@ -337,10 +337,10 @@ def _risks(state: _NetState) -> Iterator[str]:
     cfg = state.cfg
     active = [sublayer for sublayer in plan(cfg).sublayers if not sublayer.identity] if cfg.stack == "single" else []
     bare = sum(not sublayer.skip for sublayer in active)
-    if bare >= MAX_BARE_SUBLAYERS:
+    if bare >= BARE_SUBLAYERS:
         yield f"no residual carries the signal past {bare} sublayers"
     norms_passed = sum(sublayer.norm_add in SIZE_FIXING_NORMS for sublayer in active if sublayer.skip)
-    if norms_passed >= MAX_NORMS_PASSED:
+    if norms_passed >= NORMS_PASSED:
         yield f"the residual runs through {norms_passed} norms"
     yield from _optimizer_risks(state)
     if noise := _batch_norm_noise(state):

@@ -11,12 +11,12 @@ TEXTS = Texts("changes")
 UNCHANGED_DECADES = 0.3  # a change by less, a factor of two, counts as none
 __all__ = [
     "change_in_words",
-    "counted",
+    "count_in_words",
     "decades",
     "factor",
     "number",
     "relative_size",
-    "signed",
+    "signed_number",
     "times_larger",
     "two_places",
     "vectors",
@@ -42,7 +42,7 @@ def factor(change: float) -> str:
     return f"{float(digits) * 10**power:,.0f}" if power else f"{float(digits):g}"
 
 
-def signed(value: float, digits: int = 2) -> str:
+def signed_number(value: float, digits: int = 2) -> str:
     """A difference with its sign: "+3.7", "-0.01"."""
     return f"{'+' if value >= 0 else ''}{number(value, digits)}"
 
@@ -52,9 +52,9 @@ def times_larger(change: float) -> str:
     return f"{factor(change)} times {'larger' if change > 0 else 'smaller'}"
 
 
-def counted(count: int, thing: str, plural: str = "s") -> str:
-    """A number of things: "2 seeds", "1 seed"."""
-    return f"{count:,} {thing}{'' if count == 1 else plural}"
+def count_in_words(count: int, noun: str, plural: str = "s") -> str:
+    """A count with its noun, to which `plural` is added unless the count is 1: "2 seeds", "1 seed"."""
+    return f"{count:,} {noun}{'' if count == 1 else plural}"
 
 
 def relative_size(share: float) -> str:

@@ -43,7 +43,6 @@ class FewSamples:
 
     @property
     def held_out(self) -> tuple[Tensor, Tensor]:
-        """The held-out samples of the whole task."""
         return self.task.held_out
 
 

@@ -8,7 +8,7 @@ from itertools import pairwise
 import numpy as np
 
 from addnorm.coordinate_check import slope
-from models.insight.words import counted, factor
+from models.insight.words import count_in_words, factor
 from models.maps.cells import Outcome, cells
 from models.maps.spec import MapSpec
 from models.maps.table import grid
@@ -107,7 +107,7 @@ def sentence(spec: MapSpec, ranges: Sequence[RateRange]) -> str:
     mean = {name: float(np.mean(by_other)) for name, by_other in decades.items() if len(by_other) == others}
     if len(mean) < min(2, len(spec.arrangements)):
         return f"{len(mean)} of {len(spec.arrangements)} arrangements done: nothing to compare yet."
-    seeds = counted(spec.seeds, "seed")
+    seeds = count_in_words(spec.seeds, "seed")
     goal = f"a loss of {spec.target:g}"
     if {"pre-norm", "post-norm"} <= set(mean):
         pre, post = mean["pre-norm"], mean["post-norm"]

@@ -14,7 +14,7 @@ from components.labs.examples import numbered_choices, numbered_names
 from components.labs.parts import draw_charts, draw_finding, draw_matrix, number_cells
 from components.shell.text import named_table
 from models.content import Texts
-from models.insight.words import counted
+from models.insight.words import count_in_words
 from models.labs.attention import Head, HeadGradients, Matrices, descent, head_gradients, softmax
 from models.spec.knob import Knob
 from models.spec.settings import Settings
@@ -121,7 +121,7 @@ def arithmetic(start: HeadGradients, x: np.ndarray, target: np.ndarray) -> str:
 
 def descent_sentence(path: list[HeadGradients], target: int, steps: int) -> str:
     """How far descent came in so many steps: the loss and the weight on the target token at both ends."""
-    taken = counted(len(path) - 1, "step")
+    taken = count_in_words(len(path) - 1, "step")
     if len(path) <= steps:
         return TEXTS("descent overflows", steps=taken)
     first, last = path[0], path[-1]

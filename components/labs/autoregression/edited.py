@@ -17,7 +17,7 @@ from models import answers
 from models.answers import Change
 from models.content import Texts
 from models.insight.lens import visible_token
-from models.insight.words import counted
+from models.insight.words import count_in_words
 from models.spec import TASKS
 from models.spec.knob import Knob
 from models.spec.query import escape_markdown
@@ -94,7 +94,7 @@ def _draw_correction(panel: InstrumentPanel, text: str, position: int) -> None:
     for line in reading_notes(value.unknown, value.cut, value.limit, slides=True):
         st.info(line)
     st.code(join_text(panel.cfg, prompt, value.written), language=None, wrap_lines=True)
-    wrote = counted(len(value.written), "token")
+    wrote = count_in_words(len(value.written), "token")
     slip = {"slip": visible_token(text[position]), "place": position + 1, "wrote": wrote, "step": panel.step}
     draw_finding(TEXTS("the slip stays", **slip), "measured")
 

@@ -23,7 +23,7 @@ from models import answers
 from models.answers import Change, Refinement
 from models.content import Texts
 from models.insight.lens import lens_sentence, visible_token
-from models.insight.words import counted
+from models.insight.words import count_in_words
 from models.spec import TASKS, RunConfig, plan
 from models.spec.knob import Knob
 from models.spec.settings import Settings
@@ -105,7 +105,7 @@ def revision_sentence(causal: Change, unmasked: Change, token: str) -> str:
         token=visible_token(token),
         causal=largest,
         bare=largest_unmasked,
-        positions=counted(count, "position"),
+        positions=count_in_words(count, "position"),
         rounding=", which is rounding" if 0 < largest < ROUNDING else "",
         changed=(unmasked.before != unmasked.after).sum(),
         count=count,

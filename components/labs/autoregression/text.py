@@ -19,7 +19,7 @@ from models import answers
 from models.answers import Continuation
 from models.content import Texts
 from models.insight.lens import visible_token, with_temperature
-from models.insight.words import counted
+from models.insight.words import count_in_words
 from models.spec import TASKS, RunConfig
 from models.spec.knob import Knob
 from models.spec.query import escape_markdown
@@ -220,7 +220,7 @@ def _draw_text(written: WrittenText, upcoming: Continuation | None = None) -> No
     """The text, and why it ended; `upcoming`: its next token, once that is measured."""
     tokens = [token.token for token in written.tokens]
     st.code(join_text(written.cfg, written.prompt, tokens), language=None, wrap_lines=True)
-    wrote = TEXTS("wrote", step=written.step, count=counted(len(tokens), "token"))
+    wrote = TEXTS("wrote", step=written.step, count=count_in_words(len(tokens), "token"))
     ending = written.stop_reason
     if not ending and upcoming and not upcoming.written:
         ending = stop_sentence(upcoming.stopped, 0, 1, "", upcoming.limit)
@@ -280,7 +280,7 @@ def join_text(cfg: RunConfig, prompt: str, tokens: Sequence[str]) -> str:
 def stop_sentence(stopped: str, count: int, requested: int, end: str, limit: int) -> str:
     """Why generation stopped after `count` tokens; `stopped`: the trainer's word for it."""
     if stopped != "end":
-        return TEXTS(STOP_HEADINGS[stopped], count=counted(count, "token"), limit=limit)
+        return TEXTS(STOP_HEADINGS[stopped], count=count_in_words(count, "token"), limit=limit)
     heading = "stopped at the end symbol" if count < requested else "stopped at both"
     return TEXTS(heading, number=count, end=visible_token(end), asked=requested)
 

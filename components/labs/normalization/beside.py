@@ -16,7 +16,7 @@ from components.labs.normalization.table import LabTable, draw_coloured
 from components.labs.parts import draw_charts, draw_finding, draw_note
 from components.shell.text import named_table, number
 from models.content import Texts
-from models.insight.words import counted
+from models.insight.words import count_in_words
 from models.labs import cube
 from models.labs.aspects import COMPARED, Aspects, aspects
 from models.labs.normalization import normalise
@@ -123,7 +123,7 @@ def draw_block() -> None:
 
 def aspect_cells(aspects: Aspects) -> list[str]:
     """The aspects of a norm in words, in the order of ASPECTS."""
-    shared = f"{counted(aspects.tokens, 'token')} × {counted(aspects.features, 'feature')}"
+    shared = f"{count_in_words(aspects.tokens, 'token')} × {count_in_words(aspects.features, 'feature')}"
     inference = "running statistics" if aspects.uses_running_statistics else "the same formula"
     if not aspects.uses_running_statistics and aspects.alone_change:
         inference += ", alone other results"

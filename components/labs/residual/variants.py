@@ -15,7 +15,7 @@ from components.labs.parts import draw_charts, draw_finding, draw_sentence
 from components.shell.page_links import link_to_playground
 from components.shell.text import badge, named_table, number, vector
 from models.content import Texts
-from models.insight.words import counted
+from models.insight.words import count_in_words
 from models.labs.residual import EPS, average_weights, cosine, dlcl_stream, layer_norm, recursive_skip, scaled_skip
 from models.spec import RunConfig
 from models.spec.knob import Knob
@@ -93,7 +93,7 @@ def _draw_recursive_skip(x: np.ndarray, branch: np.ndarray, repeats: int) -> Non
 def _draw_deepnorm(sublayers: int) -> None:
     here = {"weight": scale_value("deepnorm", sublayers), "gain": deepnorm_gain(sublayers)}
     deep = {"weight_deep": scale_value("deepnorm", DEEP_SUBLAYERS), "gain_deep": deepnorm_gain(DEEP_SUBLAYERS)}
-    draw_sentence(TEXTS("DeepNorm", sublayers=counted(sublayers, "sublayer"), **here, **deep))
+    draw_sentence(TEXTS("DeepNorm", sublayers=count_in_words(sublayers, "sublayer"), **here, **deep))
 
 
 def _draw_dlcl(x: np.ndarray, branches: np.ndarray) -> None:
