@@ -34,9 +34,9 @@ MAIN = Path(__file__).parent / "pages" / "navigation.py"
 
 @asynccontextmanager
 async def lifespan(_app: Any) -> AsyncIterator[None]:
-    """Has the trainer load torch when the first page has been drawn or needs it, and stops it at shutdown.
+    """Starts the trainer, which loads torch after the first page is drawn or when it is needed; stops it at shutdown.
 
-    Pandas and most components are imported before the server answers; otherwise the first visitor would wait for them.
+    Pandas and most components are imported before the server answers, so that the first visitor need not wait for them.
     """
     log.configure_logging()
     files = raise_file_limit()
@@ -60,7 +60,7 @@ async def lifespan(_app: Any) -> AsyncIterator[None]:
 
 
 async def health(_request: Request) -> JSONResponse:
-    """200 while the trainer is ready or starting; 503 once it has given up. Whoever asks has it start at once."""
+    """200 while the trainer is ready or starting; 503 once it has given up. A request starts the trainer at once."""
     trainer().begin()
     status = trainer().status()
     training, waiting = trainer().run_counts()

@@ -1,1 +1,1 @@
-"""Speed, as ratios measured in one run: `python -m benchmarks` prints every figure beside its goal."""
+"""Costs as ratios measured in one run: `python -m benchmarks` prints every figure beside its goal."""

@@ -1,6 +1,6 @@
-"""`python -m benchmarks` measures all parts but the long ones; `python -m benchmarks probe seeds` these two.
+"""`python -m benchmarks` measures all parts except the long ones; `python -m benchmarks probe seeds` only these two.
 
-Meanwhile nothing else should use the machine. `python -m tests.load` measures what visitors of a server wait for.
+Nothing else should use the machine meanwhile. `python -m tests.load` measures the waits of a server's visitors.
 """
 
 import argparse
@@ -11,9 +11,9 @@ import torch
 
 from benchmarks import cost, families, findings, instruments, maps, remedies, seeds, training, verdicts, watch
 from benchmarks.report import Figure, heading, machine, show
-from benchmarks.timing import default_step, stolen
+from benchmarks.timing import default_step_seconds, stolen_ticks
 
-# Each returns figures, and takes its sizes as arguments, so that a test can run it small.
+# Each returns figures; its sizes are arguments, so that a test can run it small.
 BENCHMARKS: dict[str, Callable[[], Iterable[Figure]]] = {
     "probe": training.probe,
     "watch": watch.watch,
@@ -32,7 +32,7 @@ LONG = ("verdicts", "findings", "families")
 def main(
     arguments: list[str], parts: Mapping[str, Callable[[], Iterable[Figure]]] = BENCHMARKS, long: Sequence[str] = LONG
 ) -> int:
-    """Runs the named parts, or all but the long ones. Returns 2 for an unknown name."""
+    """Runs the named parts, or all except the long ones. Returns the exit code: 2 for an unknown name."""
     parser = argparse.ArgumentParser(description="Prints figures beside their goals.")
     parser.add_argument("names", nargs="*", metavar="part", help=", ".join(parts))
     names: list[str] = parser.parse_args(arguments).names
@@ -44,7 +44,7 @@ def main(
     print(machine())
     print(heading())
     for name in names or [name for name in parts if name not in long]:
-        before = stolen()
+        before = stolen_ticks()
         for figure in parts[name]():
             print(show(name, figure), flush=True)
         print(show(name, _disturbed(before)), flush=True)
@@ -52,11 +52,13 @@ def main(
 
 
 def _disturbed(before: tuple[float, float]) -> Figure:
-    """How far to trust the figures above: goals are for an otherwise idle machine, whose default step takes 10 ms."""
-    (taken, whole), (taken_before, whole_before) = stolen(), before
-    share = (taken - taken_before) / max(whole - whole_before, 1.0)
+    """The trustworthiness of the figures above: goals hold for an idle machine whose default step takes 10 ms."""
+    (stolen, total), (stolen_before, total_before) = stolen_ticks(), before
+    share = (stolen - stolen_before) / max(total - total_before, 1.0)
     return Figure(
-        "processor time that the host gave to others", share, note=f"default step {default_step() * 1000:.0f} ms now"
+        "processor time that the host gave to others",
+        share,
+        note=f"default step {default_step_seconds() * 1000:.0f} ms now",
     )
 
 

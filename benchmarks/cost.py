@@ -1,4 +1,4 @@
-"""The estimated cost of a step, beside what it costs."""
+"""The estimated cost of a training step beside the measured one."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -6,14 +6,14 @@ from functools import partial
 from statistics import median
 
 from benchmarks.report import Figure
-from benchmarks.timing import taking_turns
+from benchmarks.timing import interleaved_seconds
 from models.service.calibration import DEEP_NET, WIDE_NET, fit_machine
 from models.spec import RunConfig
 from models.spec.budget import Machine, set_machine, step_seconds
 from models.training import Run
 
 SLICE_SECONDS = 0.05
-TOLD = ("layers_per_branch", "norm", "placement", "stack", "activation", "branch_scale", "position", "heads")
+NAMED_FIELDS = ("layers_per_branch", "norm", "placement", "stack", "activation", "branch_scale", "position", "heads")
 
 
 def mlp(depth: int, width: int, batch: int, **fields: object) -> RunConfig:
@@ -66,22 +66,22 @@ CONFIGS = (
 
 
 def budget(configs: Sequence[RunConfig] = CONFIGS, rounds: int = 6) -> list[Figure]:
-    """The factor between estimated and measured time of a probed step without frames, 1 or more.
+    """The factor, at least 1, between estimated and measured time of a step with rows but without frames.
 
-    The estimate is for this machine as it is meanwhile: the two nets that calibrate it take turns with the others.
+    The estimate is for the machine under its present load: the two calibrating nets take turns with the others.
     """
     set_machine(Machine())
-    known = {DEEP_NET: "parts", WIDE_NET: "numbers"} | {cfg: name_of(cfg) for cfg in configs}
-    runs = {cfg: Run(cfg, frames=False) for cfg in known}
+    names = {DEEP_NET: "parts", WIDE_NET: "numbers"} | {cfg: name_of(cfg) for cfg in configs}
+    runs = {cfg: Run(cfg, frames=False) for cfg in names}
     for run in runs.values():
         run.advance(2)
-    # A slice of one run, then one of the next, as the trainer works.
-    steps = {cfg: max(1, min(round(SLICE_SECONDS / step_seconds(cfg)), (cfg.steps - 2) // rounds)) for cfg in known}
-    seconds = taking_turns({known[cfg]: partial(run.advance, steps[cfg]) for cfg, run in runs.items()}, rounds)
-    taken = {cfg: median(seconds[known[cfg]]) / steps[cfg] for cfg in known}
-    machine = fit_machine(taken[DEEP_NET], taken[WIDE_NET])
+    # Slices of runs in turn, as the trainer works.
+    steps = {cfg: max(1, min(round(SLICE_SECONDS / step_seconds(cfg)), (cfg.steps - 2) // rounds)) for cfg in names}
+    seconds = interleaved_seconds({names[cfg]: partial(run.advance, steps[cfg]) for cfg, run in runs.items()}, rounds)
+    measured_seconds = {cfg: median(seconds[names[cfg]]) / steps[cfg] for cfg in names}
+    machine = fit_machine(measured_seconds[DEEP_NET], measured_seconds[WIDE_NET])
     set_machine(machine)
-    pairs = {cfg: (step_seconds(cfg), taken[cfg]) for cfg in configs}
+    pairs = {cfg: (step_seconds(cfg), measured_seconds[cfg]) for cfg in configs}
     set_machine(Machine())
     speed = median(measured / estimated for estimated, measured in pairs.values())
     note = f"this machine takes {machine.fixed:g} times the reference's time for parts, {machine.growing:g} for sizes"
@@ -92,12 +92,11 @@ def budget(configs: Sequence[RunConfig] = CONFIGS, rounds: int = 6) -> list[Figu
 
 
 def name_of(cfg: RunConfig) -> str:
-    """A configuration in a few words: net, depth x width, batch x tokens, and what differs from the default."""
+    """A configuration in a few words: net, depth x width, batch x tokens, and fields that differ from the default."""
+    default = RunConfig(net=cfg.net)
+    values = {field: getattr(cfg, field) for field in NAMED_FIELDS}
     words = [cfg.net, f"{cfg.depth}x{cfg.width},", f"{cfg.batch}x{cfg.tokens} tokens"]
-    usual = RunConfig(net=cfg.net)
-    return " ".join(
-        words + [str(getattr(cfg, field)) for field in TOLD if getattr(cfg, field) != getattr(usual, field)]
-    )
+    return " ".join(words + [str(value) for field, value in values.items() if value != getattr(default, field)])
 
 
 def _off(cfg: RunConfig, estimated: float, measured: float) -> Figure:

@@ -1,8 +1,8 @@
-"""Sites that the recorder finds in other people's models, beside the residual additions of autograd's graph.
+"""The sites that the recorder finds in models of other libraries, beside the residual additions in autograd's graph.
 
-The recorder reads the calls of torch in a forward pass. The count beside it reads what autograd keeps of the same pass,
-with code of its own: an addition is residual where one side is, but for views and scaling, a tensor from which the
-other side is made with weights; or where it is made of such a tensor by one convolution, with its norm and pooling.
+The recorder reads the calls of torch in a forward pass. The reference count reads autograd's graph of the same pass
+with code of its own. An addition is residual if one side is, up to views and scaling, a tensor from which the other
+side is computed with weights; or if it comes from such a tensor by one convolution, with its norm and pooling.
 """
 
 import warnings
@@ -19,13 +19,15 @@ from addnorm.stream import residuals_of
 from addnorm.trace import Tracer, tensors_in
 from benchmarks.report import Figure
 
-FAMILIES = 60  # the goal: so many whose sites are the additions
+MIN_FAMILIES = 60  # the goal: families whose sites equal the additions
+# Names of autograd's nodes: operations with weights, and those that only view or scale a tensor.
 WEIGHTED = ("Addmm", "Mm", "Bmm", "Convolution", "ScaledDotProduct", "Baddbmm")
-PASSES = (
+NORM_OR_POOL = ("NativeBatchNorm", "CudnnBatchNorm", "AvgPool2D")
+PASSING = (
     "View", "UnsafeView", "ReshapeAlias", "Transpose", "Permute", "Clone", "NativeDropout", "Slice", "Expand",
     "Squeeze", "Unsqueeze", "ToCopy", "Alias", "Select", "T", "Roll", "ConstantPadNd", "Mul", "Div", "Unsafe",
 )  # fmt: skip
-SIZES = {  # by size, the settings of a config that are made so
+SIZES = {  # by small size, the settings of a config that get it
     32: """
         hidden_size d_model n_embd dim emb_dim word_embed_proj_dim embedding_size image_size
     """,
@@ -97,11 +99,11 @@ TORCHVISION = """
     resnet34 mobilenet_v2 mobilenet_v3_small efficientnet_b0 regnet_y_400mf convnext_tiny vit_b_16 swin_t
 """
 
-Built = tuple[nn.Module, dict[str, Any]]
+Example = tuple[nn.Module, dict[str, Any]]  # a model and its inputs
 
 
-def of_transformers(name: str) -> Built:
-    """A small model of a class of transformers, and what it is called with."""
+def transformers_model(name: str) -> Example:
+    """A small model of a class of transformers, and its inputs."""
     _declare_kernels()
     kind = getattr(import_module("transformers"), name)
     config = kind.config_class()
@@ -119,71 +121,74 @@ def of_transformers(name: str) -> Built:
 
 
 def _declare_kernels() -> None:
-    """Declares the operators without which torchvision does not load where its kernels are another torch's."""
+    """Declares torchvision's operators, without which it does not load beside another version of torch."""
     for name in OPERATORS:
         with suppress(RuntimeError):
             torch.library.define(f"torchvision::{name}", "(Tensor x) -> Tensor")
 
 
-def of_timm(name: str) -> Built:
-    """A model of timm, and an image of its size."""
+def timm_model(name: str) -> Example:
+    """A model of timm, and images of its size."""
     _declare_kernels()
     model = import_module("timm").create_model(name, pretrained=False)
     return model, {"x": torch.randn(2, *model.default_cfg["input_size"])}
 
 
-def of_torchvision(name: str) -> Built:
-    """A model of torchvision, and an image."""
+def torchvision_model(name: str) -> Example:
+    """A model of torchvision, and images."""
     _declare_kernels()
     return getattr(import_module("torchvision").models, name)(weights=None), {"x": torch.randn(2, 3, 224, 224)}
 
 
-def of_x_transformers(name: str) -> Built:
-    """A model of x-transformers with one of its options."""
+def x_transformers_model(name: str) -> Example:
+    """A decoder of x-transformers with one of its options, and its inputs."""
     library = import_module("x_transformers")
-    options: dict[str, Any] = {"plain": {}, "post-norm": {"pre_norm": False}, "sandwich norm": {"sandwich_norm": True}}[
-        name
-    ]
-    layers = library.Decoder(dim=32, depth=3, heads=4, **options)
-    return library.TransformerWrapper(num_tokens=64, max_seq_len=32, attn_layers=layers), {
-        "x": torch.randint(64, (2, 9))
-    }
+    layers = library.Decoder(dim=32, depth=3, heads=4, **X_TRANSFORMERS[name])
+    model = library.TransformerWrapper(num_tokens=64, max_seq_len=32, attn_layers=layers)
+    return model, {"x": torch.randint(64, (2, 9))}
 
 
-LIBRARIES: Mapping[str, tuple[Callable[[str], Built], list[str]]] = {
-    "transformers": (of_transformers, TRANSFORMERS.split()),
-    "timm": (of_timm, TIMM.split()),
-    "torchvision": (of_torchvision, TORCHVISION.split()),
-    "x_transformers": (of_x_transformers, ["plain", "post-norm", "sandwich norm"]),
+X_TRANSFORMERS: dict[str, dict[str, Any]] = {
+    "plain": {},
+    "post-norm": {"pre_norm": False},
+    "sandwich norm": {"sandwich_norm": True},
+}
+Library = tuple[Callable[[str], Example], list[str]]  # a builder, and the names that it builds
+LIBRARIES: Mapping[str, Library] = {
+    "transformers": (transformers_model, TRANSFORMERS.split()),
+    "timm": (timm_model, TIMM.split()),
+    "torchvision": (torchvision_model, TORCHVISION.split()),
+    "x_transformers": (x_transformers_model, list(X_TRANSFORMERS)),
 }
 
 
-def families(libraries: Mapping[str, tuple[Callable[[str], Built], list[str]]] = LIBRARIES) -> Iterator[Figure]:
-    """How many families' sites are the additions of autograd's graph, and each that is not so."""
-    right = 0
+def families(libraries: Mapping[str, Library] = LIBRARIES) -> Iterator[Figure]:
+    """The number of families whose sites equal the additions in autograd's graph, and the names of the others."""
+    total = 0
     for library, (build, names) in libraries.items():
         if find_spec(library) is None:
             yield Figure(f"families of {library}", None, note=f"{library} is not installed")
             continue
-        agree, wrong, lost = 0, [], []
+        different: list[str] = []
+        failed: list[str] = []
         for name in names:
             try:
-                sites, additions = counted(*build(name))
+                sites, additions = addition_counts(*build(name))
             except Exception as error:
-                lost.append(f"{name} ({type(error).__name__})")
+                failed.append(f"{name} ({type(error).__name__})")
                 continue
-            agree += sites == additions > 0
-            wrong += [] if sites == additions > 0 else [f"{name} {sites} of {additions}"]
-        right += agree
-        note = "".join(
-            f"; {what}: {', '.join(some)}" for what, some in (("not so", wrong), ("not built", lost)) if some
-        )
-        yield Figure(f"families of {library} with all their sites", agree, note=f"of {len(names)}{note}")
-    yield Figure("families with all their sites", right, at_least=FAMILIES)
+            if not sites == additions > 0:
+                different.append(f"{name} {sites} of {additions}")
+        equal = len(names) - len(different) - len(failed)
+        total += equal
+        exceptions = {"not so": different, "not built": failed}
+        note = "".join(f"; {label}: {', '.join(cases)}" for label, cases in exceptions.items() if cases)
+        yield Figure(f"families of {library} with all their sites", equal, note=f"of {len(names)}{note}")
+    yield Figure("families with all their sites", total, at_least=MIN_FAMILIES)
 
 
-def counted(model: nn.Module, inputs: Mapping[str, Any]) -> tuple[int, int]:
-    """The residual additions that the recorder finds in a pass, and those in autograd's graph of it."""
+def addition_counts(model: nn.Module, inputs: Mapping[str, Any]) -> tuple[int, int]:
+    """The numbers of residual additions in a forward pass: found by the recorder, and in autograd's graph."""
     torch.manual_seed(0)
     with warnings.catch_warnings(), Tracer(model.train()) as tracer:
         warnings.simplefilter("ignore")
@@ -194,61 +199,71 @@ def counted(model: nn.Module, inputs: Mapping[str, Any]) -> tuple[int, int]:
 
 
 def additions_of(outputs: Iterable[Tensor]) -> int:
-    """How many residual additions autograd's graph has before some tensors."""
-    order = _in_order([output.grad_fn for output in outputs if output.grad_fn is not None])
-    at = {node: place for place, node in enumerate(order)}
-    before: list[int] = []  # bit masks of ancestors, with the node itself
-    weighted = 0
-    for place, node in enumerate(order):
-        mask = 1 << place
-        for parent in _parents(node):
-            mask |= before[at[parent]]
-        before.append(mask)
-        weighted |= (1 << place) * _is(node, WEIGHTED)
-    found = 0
-    for node in order:
+    """The number of residual additions in autograd's graph of some tensors."""
+    graph = _Graph(output.grad_fn for output in outputs if output.grad_fn is not None)
+    count = 0
+    for node in graph.order:
         sides = _parents(node) if node.name() == "AddBackward0" else []
         if len(sides) == 2 and _same_shape(node):
-            masks = [before[at[side]] for side in sides]
-            found += any(_skips(skip, at, masks[1 - way], before, weighted) for way, skip in enumerate(sides))
-    return found
+            left, right = sides
+            count += graph.is_skip_of(left, right) or graph.is_skip_of(right, left)
+    return count
 
 
-def _skips(skip: Any, at: Mapping[Any, int], branch: int, before: list[int], weighted: int) -> bool:
-    """Whether a side of an addition is a skip of the other, given as the mask of its ancestors."""
-    node, own = skip, 0
-    for _ in range(24):
-        if branch >> at[node] & 1 and (branch & ~before[at[node]] & weighted).bit_count() > own:
-            return True
-        if _is(node, ("Convolution",)):
-            own += 1
-        elif not _is(node, PASSES) and not (own or _is(node, ("NativeBatchNorm", "CudnnBatchNorm", "AvgPool2D"))):
-            return False
-        parents = [parent for parent in _parents(node) if not _is(parent, ("Accumulate",))]
-        if len(parents) != 1 or own > 1:
-            return False
-        node = parents[0]
-    return False
+class _Graph:
+    """The nodes of autograd's graph in topological order, with bit masks over their indices."""
+
+    def __init__(self, roots: Iterable[Any]) -> None:
+        self.order = _topological_order(roots)
+        self.index = {node: index for index, node in enumerate(self.order)}
+        self.ancestors: list[int] = []  # by index, the mask of a node's ancestors and of itself
+        self.weighted = 0  # mask of the operations with weights
+        for index, node in enumerate(self.order):
+            mask = 1 << index
+            for parent in _parents(node):
+                mask |= self.ancestors[self.index[parent]]
+            self.ancestors.append(mask)
+            self.weighted |= (1 << index) * _is(node, WEIGHTED)
+
+    def is_skip_of(self, side: Any, branch: Any) -> bool:
+        """Whether one side of an addition is the skip of the other, its branch."""
+        branch_mask = self.ancestors[self.index[branch]]
+        node, convolutions = side, 0
+        for _ in range(24):
+            index = self.index[node]
+            weighted_in_branch = (branch_mask & ~self.ancestors[index] & self.weighted).bit_count()
+            if branch_mask >> index & 1 and weighted_in_branch > convolutions:
+                return True
+            if _is(node, ("Convolution",)):
+                convolutions += 1
+            elif not _is(node, PASSING) and not (convolutions or _is(node, NORM_OR_POOL)):
+                return False
+            parents = [parent for parent in _parents(node) if not _is(parent, ("Accumulate",))]
+            if len(parents) != 1 or convolutions > 1:
+                return False
+            node = parents[0]
+        return False
 
 
-def _in_order(roots: Iterable[Any]) -> list[Any]:
-    """The nodes of the graph, parents before what is made of them; parameters left out."""
+def _topological_order(roots: Iterable[Any]) -> list[Any]:
+    """The nodes of the graph, parents first, without parameters."""
     order: list[Any] = []
-    state: dict[Any, bool] = {}
-    waiting = [(root, False) for root in roots]
-    while waiting:
-        node, ready = waiting.pop()
-        if ready:
+    visited: set[Any] = set()
+    stack = [(root, False) for root in roots]
+    while stack:
+        node, has_parents_in_order = stack.pop()
+        if has_parents_in_order:
             order.append(node)
-        elif node not in state:
-            state[node] = True
-            waiting.append((node, True))
-            waiting += [(parent, False) for parent in _parents(node) if parent not in state]
+        elif node not in visited:
+            visited.add(node)
+            stack.append((node, True))
+            stack += [(parent, False) for parent in _parents(node) if parent not in visited]
     return order
 
 
 def _parents(node: Any) -> list[Any]:
-    return [one for one, _ in node.next_functions if one is not None and "AccumulateGrad" not in one.name()]
+    parents = [parent for parent, _ in node.next_functions if parent is not None]
+    return [parent for parent in parents if "AccumulateGrad" not in parent.name()]
 
 
 def _is(node: Any, kinds: tuple[str, ...]) -> bool:
@@ -257,5 +272,6 @@ def _is(node: Any, kinds: tuple[str, ...]) -> bool:
 
 
 def _same_shape(node: Any) -> bool:
-    shapes = {tuple(one._input_metadata[place].shape) for one, place in node.next_functions if one is not None}
+    inputs = [(parent, output) for parent, output in node.next_functions if parent is not None]
+    shapes = {tuple(parent._input_metadata[output].shape) for parent, output in inputs}
     return shapes == {tuple(node._input_metadata[0].shape)}

@@ -1,4 +1,4 @@
-"""Whether the recorder finds the bugs that are put into healthy loops, and nothing in those, beside other tools."""
+"""Whether the recorder and other tools find bugs put into healthy loops, and find nothing in the healthy ones."""
 
 import tempfile
 import warnings
@@ -11,53 +11,54 @@ from typing import Any
 
 from addnorm import read
 from addnorm import watch as record
-from benchmarks.bugs import ARCHITECTURES, BUGS, HEALTHY, Case, Training, trained
+from benchmarks.bugs import ARCHITECTURES, BUGS, HEALTHY, Case, Training, run_case
 from benchmarks.report import Figure
 
 SEEDS = 5
-HITS, FALSE_ALARMS = 0.95, 0.0  # the goals
+MIN_HITS, MAX_FALSE_ALARMS = 0.95, 0.0  # shares of bugs and of healthy loops: the goals
 
-Watched = Callable[[Training], Any]
-Tell = Callable[[Any], object]
+OnLoss = Callable[[Any], object]  # takes the loss of a step
+Tool = Callable[[Training, set[str]], Any]  # a context in which the training runs; adds its alarms to the set
 
 
-def ours(training: Training, found: set[str]) -> Any:
+def ours(training: Training, alarms: set[str]) -> Any:
     """`addnorm.watch`: the ids of its findings at the last row."""
 
     @contextmanager
-    def watched() -> Iterator[Tell]:
+    def watched() -> Iterator[OnLoss]:
         with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
             warnings.simplefilter("ignore")
             with record(training.model, Path(folder) / "run.jsonl", optimizer=training.optimizer) as recorder:
                 yield recorder.loss
-            found.update(finding.id for finding in read(recorder.path).findings)
+            alarms.update(finding.id for finding in read(recorder.path).findings)
 
     return watched()
 
 
-def torchmortem(training: Training, found: set[str]) -> Any:
-    """Its `Autopsy`: what it calls a warning or critical."""
-    other: Any = import_module("torchmortem")
+def torchmortem(training: Training, alarms: set[str]) -> Any:
+    """Its `Autopsy`: the categories of its findings of severity "warning" or "critical"."""
+    library: Any = import_module("torchmortem")
 
     @contextmanager
-    def watched() -> Iterator[Tell]:
-        autopsy: Any = other.Autopsy(training.model, optimizer=training.optimizer, sampling="thorough")
+    def watched() -> Iterator[OnLoss]:
+        autopsy: Any = library.Autopsy(training.model, optimizer=training.optimizer, sampling="thorough")
         with autopsy:
             yield lambda loss: autopsy.step(loss=loss.item())
         report = autopsy.analyze() if hasattr(autopsy, "analyze") else autopsy._report
-        found.update(one.category for one in report.findings if one.severity.name in {"WARNING", "CRITICAL"})
+        severe = [finding for finding in report.findings if finding.severity.name in {"WARNING", "CRITICAL"}]
+        alarms.update(finding.category for finding in severe)
         autopsy._report_generated = True
 
     return watched()
 
 
-def torch_audit(training: Training, found: set[str]) -> Any:
-    """Its `autopatch`, at every step: what it calls a warning, an error or fatal."""
-    other: Any = import_module("torch_audit")
+def torch_audit(training: Training, alarms: set[str]) -> Any:
+    """Its `autopatch`, at every step: the rules of its findings of severity "warn" or higher."""
+    library: Any = import_module("torch_audit")
 
     @contextmanager
-    def watched() -> Iterator[Tell]:
-        auditor: Any = other.autopatch(
+    def watched() -> Iterator[OnLoss]:
+        auditor: Any = library.autopatch(
             training.model, optimizer=training.optimizer, every_n_steps=1, reporters=[], fail_level="FATAL"
         )
         try:
@@ -65,14 +66,13 @@ def torch_audit(training: Training, found: set[str]) -> Any:
         finally:
             result = auditor.finish(report=False)
             auditor.unpatch()
-        found.update(one.rule_id for one in result.findings if one.severity.name in {"WARN", "ERROR", "FATAL"})
+        severe = [finding for finding in result.findings if finding.severity.name in {"WARN", "ERROR", "FATAL"}]
+        alarms.update(finding.rule_id for finding in severe)
 
     return watched()
 
 
-CONTENDERS: dict[str, Callable[[Training, set[str]], Any]] = {
-    "ours": ours, "torchmortem": torchmortem, "torch_audit": torch_audit,
-}  # fmt: skip
+TOOLS: dict[str, Tool] = {"ours": ours, "torchmortem": torchmortem, "torch_audit": torch_audit}
 
 
 def findings(
@@ -81,48 +81,52 @@ def findings(
     architectures: Iterable[str] = tuple(ARCHITECTURES),
     seeds: int = SEEDS,
 ) -> Iterator[Figure]:
-    """The share of bugs that each tool finds, and of healthy loops that it finds something in.
+    """The share of bugs that each tool finds, and the share of healthy loops in which it finds something.
 
-    Ours has to find the bug by its id. Anything that another tool says of a bug counts as finding it, unless it says
-    the same of the healthy loop.
+    The recorder must find a bug by its id. For other tools any alarm counts, unless the healthy loop raises it too.
     """
-    places = [(architecture, seed) for architecture in architectures for seed in range(seeds)]
-    plain = {place: {} for place in places}  # type: dict[tuple[str, int], dict[str, set[str]]]
-    for tool, watch in CONTENDERS.items():
-        if tool != "ours" and find_spec(tool) is None:
+    setups = [(architecture, seed) for architecture in architectures for seed in range(seeds)]
+    for tool, watch in TOOLS.items():
+        is_ours = tool == "ours"
+        if not is_ours and find_spec(tool) is None:
             yield Figure(f"bugs found, {tool}", None, note=f"{tool} is not installed")
             continue
-        false: list[str] = []
+        usual_alarms: dict[tuple[str, int], set[str]] = {}  # of the plain healthy loop, by setup
+        false_alarms: list[str] = []
         for name, case in healthy.items():
-            for place in places:
-                said = _said(case, place, watch)
+            for setup in setups:
+                alarms = _alarms(case, setup, watch)
                 if case is healthy.get("Adam"):
-                    plain[place][tool] = said
-                false += [f"{name}, {place[0]}: {', '.join(sorted(said))}"] if said else []
+                    usual_alarms[setup] = alarms
+                if alarms:
+                    false_alarms.append(f"{name}, {setup[0]}: {', '.join(sorted(alarms))}")
         missed: list[str] = []
         for name, (case, ids) in bugs.items():
-            for place in places:
-                said = _said(case, place, watch)
-                hit = said & set(ids) if tool == "ours" else said - plain[place].get(tool, set())
-                missed += [] if hit else [f"{name}, {place[0]}"]
-        count, loops = len(bugs) * len(places), len(healthy) * len(places)
-        goals = (HITS, FALSE_ALARMS) if tool == "ours" else (None, None)
+            for setup in setups:
+                alarms = _alarms(case, setup, watch)
+                if not (alarms & set(ids) if is_ours else alarms - usual_alarms.get(setup, set())):
+                    missed.append(f"{name}, {setup[0]}")
+        count, loops = len(bugs) * len(setups), len(healthy) * len(setups)
         yield Figure(
-            f"bugs found, {tool}", 1 - len(missed) / max(1, count), at_least=goals[0],
-            note=f"{count - len(missed)} of {count}{_some('missed', missed)}",
-        )  # fmt: skip
+            f"bugs found, {tool}",
+            1 - len(missed) / max(1, count),
+            at_least=MIN_HITS if is_ours else None,
+            note=f"{count - len(missed)} of {count}{_examples('missed', missed)}",
+        )
         yield Figure(
-            f"healthy loops with a finding, {tool}", len(false) / max(1, loops), at_most=goals[1],
-            note=f"{len(false)} of {loops}{_some('such as', false)}",
-        )  # fmt: skip
+            f"healthy loops with a finding, {tool}",
+            len(false_alarms) / max(1, loops),
+            at_most=MAX_FALSE_ALARMS if is_ours else None,
+            note=f"{len(false_alarms)} of {loops}{_examples('such as', false_alarms)}",
+        )
 
 
-def _said(case: Case, place: tuple[str, int], watch: Callable[[Training, set[str]], Any]) -> set[str]:
-    """What a tool says of a case; nothing where it ends the training."""
-    found: set[str] = set()
-    trained(case, *place, lambda training: watch(training, found))
-    return found
+def _alarms(case: Case, setup: tuple[str, int], watch: Tool) -> set[str]:
+    """The alarms of a tool in a case, for an architecture and a seed."""
+    alarms: set[str] = set()
+    run_case(case, *setup, lambda training: watch(training, alarms))
+    return alarms
 
 
-def _some(what: str, cases: list[str]) -> str:
-    return f"; {what} {' | '.join(dict.fromkeys(cases[:6]))}" if cases else ""
+def _examples(label: str, cases: list[str]) -> str:
+    return f"; {label} {' | '.join(dict.fromkeys(cases[:6]))}" if cases else ""

@@ -16,7 +16,7 @@ SHAPES = {
     "transformer": RunConfig.arranged("pre-norm", net="transformer", task="book", depth=4, steps=5000, device="cpu"),
 }
 BOTH = ("MLP", "transformer")
-# By question: the nets that can be asked it, and its arguments besides the step.
+# By question: the nets that have an answer, and further arguments than the step.
 EXAMPLES: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {
     "stream": (BOTH, {}),
     "distributions": (BOTH, {}),
@@ -25,13 +25,13 @@ EXAMPLES: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {
     "path lengths": (BOTH, {}),
     "signal": (BOTH, {}),
     "trial": (BOTH, {"first": [], "fixed": []}),
-    "translation": ((), {}),  # trains a net of its own, on a task that neither of these has
+    "translation": ((), {}),  # trains a net of its own, on another task
     "few samples": ((), {"norms": ["none"], "samples": 20, "seeds": 1}),  # trains nets of its own
     "update": (BOTH, {}),
     "smoothness": (BOTH, {}),
     "smoothness with noise": (BOTH, {}),
     "edge of stability": (BOTH, {}),
-    "covariate shift": ((), {"block": 1, "shift": 0.5}),  # the same
+    "covariate shift": ((), {"block": 1, "shift": 0.5}),  # trains nets of its own
     "check": (BOTH, {"block": 1}),
     "health": (BOTH, {}),
     "surgery": (BOTH, {"operation": "skip a block", "block": 1}),
@@ -61,34 +61,34 @@ def instruments(shapes: Mapping[str, RunConfig] = SHAPES, rounds: int = 3, steps
         run = Run(cfg, frames=False)
         run.advance(steps)
         step = median(_seconds(partial(run.advance, steps)) for _ in range(rounds)) / steps
-        for name, (fits, args) in EXAMPLES.items():
-            if shape in fits:
-                taken, longest = _answered(name, cfg, args, rounds)
-                note = f"{1e3 * taken:.0f} ms, longest slice {1e3 * longest:.0f} ms"
-                figures.append(Figure(f"{name} / a training step, {shape}", taken / step, note=note))
+        for name, (shape_names, args) in EXAMPLES.items():
+            if shape in shape_names:
+                seconds, longest = _answer_seconds(name, cfg, args, rounds)
+                note = f"{1e3 * seconds:.0f} ms, longest slice {1e3 * longest:.0f} ms"
+                figures.append(Figure(f"{name} / a training step, {shape}", seconds / step, note=note))
     return figures
 
 
-def _answered(name: str, cfg: RunConfig, args: dict[str, Any], rounds: int) -> tuple[float, float]:
+def _answer_seconds(name: str, cfg: RunConfig, args: dict[str, Any], rounds: int) -> tuple[float, float]:
     """Seconds of an answer, as the median over the rounds, and of its longest slice."""
-    whole, longest = [], 0.0
+    totals: list[float] = []
+    longest = 0.0
     for _ in range(rounds):
-        slices = list(_slices(INSTRUMENTS[name](Replays(), cfg, step=0, **args)))
-        whole.append(sum(slices))
+        slices = list(_slice_seconds(INSTRUMENTS[name](Replays(), cfg, step=0, **args)))
+        totals.append(sum(slices))
         longest = max(longest, *slices, 0.0)
-    return median(whole), longest
+    return median(totals), longest
 
 
-def _slices(work: Work[Any]) -> Iterator[float]:
-    """The seconds of every slice of some work."""
-    going = True
-    while going:
-        began = time.process_time()
-        going = next(work, None) is not None
-        yield time.process_time() - began
+def _slice_seconds(work: Work[Any]) -> Iterator[float]:
+    is_running = True
+    while is_running:
+        started_at = time.process_time()
+        is_running = next(work, None) is not None
+        yield time.process_time() - started_at
 
 
 def _seconds(work: Callable[[], object]) -> float:
-    began = time.process_time()
+    started_at = time.process_time()
     work()
-    return time.process_time() - began
+    return time.process_time() - started_at

@@ -1,4 +1,4 @@
-"""The training that `Run` does, bare."""
+"""The training loop of `Run` without its measurements."""
 
 from collections.abc import Callable
 
@@ -11,28 +11,28 @@ from models.training import cross_entropy
 from models.training.optimizers import build_optimizer
 
 CPU = torch.device("cpu")
-Loop = Callable[[int], object]  # trains for so many steps
+Loop = Callable[[int], object]  # trains for a number of steps
 
 
-class Bare:
-    """A training loop and nothing else: the model, the batches and the fused optimiser of a configuration."""
+class BareLoop:
+    """A plain training loop with the model, the batches and the fused optimiser of a configuration."""
 
     def __init__(self, cfg: RunConfig) -> None:
         self.model, self.task = build_model(cfg), open_task(cfg, CPU)
         self.optimizer = build_optimizer(
             cfg.optimizer, self.model.parameters(), lr=cfg.lr, weight_decay=cfg.weight_decay
         )
-        self.k = 0
+        self.steps_done = 0
 
     def __call__(self, steps: int) -> None:
         for _ in range(steps):
             self.step()
 
     def step(self) -> None:
-        """One batch, one update."""
-        x, y = self.task.batch(self.k)
+        """Trains on one batch."""
+        x, y = self.task.batch(self.steps_done)
         loss = cross_entropy(self.model(x), y)
         self.optimizer.zero_grad()
         loss.backward()
         self.optimizer.step()
-        self.k += 1
+        self.steps_done += 1

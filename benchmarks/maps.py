@@ -1,4 +1,4 @@
-"""The cost of a map's cells: trained as one or one by one, and through a Dask cluster on this machine."""
+"""The cost of a map's cells: batched or one by one, and through a Dask cluster on this machine."""
 
 import json
 import os
@@ -11,9 +11,10 @@ from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from benchmarks.report import Figure
-from benchmarks.timing import per_step, ratio, taking_turns
+from benchmarks.timing import interleaved_seconds, milliseconds_per_step, ratio
 from models.maps import Axis, MapSpec, MapStore
 from models.maps.cells import units
 from models.maps.work import compute_missing
@@ -34,83 +35,80 @@ MAP = MapSpec(
     Axis("depth", (4, 8, 12, 16)),
     ("pre-norm",),
     (("steps", 60), ("width", 32)),
-)  # none of its cells are trained as one
+)  # none of its cells can be batched
 
 
 def maps(
     shapes: Mapping[str, RunConfig] = SHAPES, spec: MapSpec = MAP, rounds: int = 6, steps: int = 16
 ) -> list[Figure]:
-    """The gain of training cells together, and the cost of a cell here and on a cluster of two workers."""
-    return [*_together(shapes, rounds, steps), *_cells(spec)]
+    """The gain of batched cells, and the cost of a cell in this process and on a cluster of one worker."""
+    return [*_batching_gain(shapes, rounds, steps), *_unit_costs(spec)]
 
 
-def _together(shapes: Mapping[str, RunConfig], rounds: int, steps: int) -> Iterator[Figure]:
-    """Eight runs (four learning rates, two seeds) one by one over the same as one computation, both with all rows."""
+def _batching_gain(shapes: Mapping[str, RunConfig], rounds: int, steps: int) -> Iterator[Figure]:
+    """Time of eight runs (four learning rates, two seeds) one by one over that of one batched computation."""
     for shape, cfg in shapes.items():
         members = [replace(cfg, lr=rate, seed=seed) for rate in RATES for seed in (0, 1)]
-        alone = [Run(one, frames=False) for one in members]
+        alone = [Run(member, frames=False) for member in members]
         batched = Batched(members, frames=False)
 
         def one_by_one(runs: list[Run] = alone) -> None:
             for run in runs:
                 run.advance(steps)
 
-        seconds = taking_turns({"alone": one_by_one, "together": partial(batched.advance, steps)}, rounds)
-        times = [per_step(seconds, name, steps) / len(members) for name in ("alone", "together")]
+        seconds = interleaved_seconds({"alone": one_by_one, "together": partial(batched.advance, steps)}, rounds)
+        times = [milliseconds_per_step(seconds, name, steps) / len(members) for name in ("alone", "together")]
         note = f"{times[0]:.2f} ms and {times[1]:.2f} ms a step and run"
         yield Figure(
             f"{len(members)} cells one by one / as one, {shape}", ratio(seconds, "alone", "together"), note=note
         )
 
 
-def _cells(spec: MapSpec) -> Iterator[Figure]:
-    """Seconds of a unit by its own clock, and what joblib and Dask add to it."""
+def _unit_costs(spec: MapSpec) -> Iterator[Figure]:
+    """Seconds of a unit by its own clock, and the overhead of joblib and Dask."""
     count = len(units(spec))
     with tempfile.TemporaryDirectory() as folder:
-        here = MapStore(spec, Path(folder) / "here")
-        began = time.perf_counter()
-        list(compute_missing(here, jobs=1))
-        wall = time.perf_counter() - began
-        own = sum(kept["seconds"] for kept in here.done().values())
-        yield Figure(
-            "unit of a map, one process",
-            own / count,
-            "s",
-            note=f"{count} units; joblib adds {1e3 * (wall - own) / count:.1f} ms",
-        )
+        own, overhead = _unit_seconds(MapStore(spec, Path(folder) / "here"), jobs=1)
+        note = f"{count} units; joblib adds {1e3 * overhead / count:.1f} ms"
+        yield Figure("unit of a map, one process", own / count, "s", note=note)
         with cluster(Path(folder), workers=1) as address:
-            list(compute_missing(MapStore(spec, Path(folder) / "warm"), scheduler=address))  # torch is loaded then
-            there = MapStore(spec, Path(folder) / "there")
-            began = time.perf_counter()
-            list(compute_missing(there, scheduler=address))
-            wall = time.perf_counter() - began
-            own = sum(kept["seconds"] for kept in there.done().values())
+            list(compute_missing(MapStore(spec, Path(folder) / "warm"), scheduler=address))  # loads torch
+            _, overhead = _unit_seconds(MapStore(spec, Path(folder) / "there"), scheduler=address)
             note = "client, connection and scheduler, spread over the units"
-            yield Figure("what Dask adds to a unit, one worker", 1e3 * (wall - own) / count, "ms", note=note)
+            yield Figure("what Dask adds to a unit, one worker", 1e3 * overhead / count, "ms", note=note)
+
+
+def _unit_seconds(store: MapStore, **options: Any) -> tuple[float, float]:
+    """Seconds of all units by their own clocks, and of the remaining wall time; `options`: those of `compute_missing`."""
+    started_at = time.perf_counter()
+    list(compute_missing(store, **options))
+    wall = time.perf_counter() - started_at
+    own = sum(unit["seconds"] for unit in store.done().values())
+    return own, wall - own
 
 
 @contextmanager
 def cluster(folder: Path, workers: int = 2) -> Iterator[str]:
     """The address of a Dask scheduler that runs with its workers on this machine, for a `with` block."""
     environment = os.environ | {"OMP_NUM_THREADS": "1"}
-    started: list[subprocess.Popen[bytes]] = []
+    processes: list[subprocess.Popen[bytes]] = []
 
     def dask(*arguments: str) -> None:
         command = [sys.executable, "-m", "dask", *arguments]
         quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-        started.append(subprocess.Popen(command, cwd=Path(__file__).parents[1], env=environment, **quiet))  # type: ignore[call-overload]
+        processes.append(subprocess.Popen(command, cwd=Path(__file__).parents[1], env=environment, **quiet))  # type: ignore[call-overload]
 
     file = folder / "scheduler.json"
     dask("scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard", "--scheduler-file", str(file))
     deadline = time.monotonic() + 60
     while not (file.exists() and file.read_text()) and time.monotonic() < deadline:
         time.sleep(0.05)
-    quiet = ["--nthreads", "1", "--no-nanny", "--no-dashboard", "--host", "127.0.0.1"]
+    options = ["--nthreads", "1", "--no-nanny", "--no-dashboard", "--host", "127.0.0.1"]
     for _ in range(workers):
-        dask("worker", "--scheduler-file", str(file), "--local-directory", str(folder), *quiet)
+        dask("worker", "--scheduler-file", str(file), "--local-directory", str(folder), *options)
     try:
         yield str(json.loads(file.read_text())["address"])
     finally:
-        for process in started:
+        for process in processes:
             process.kill()
             process.wait()

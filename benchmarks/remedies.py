@@ -1,4 +1,4 @@
-"""Whether remedies help: runs that fail in many ways, each with the first remedy that it is offered."""
+"""Whether remedies help: runs that fail in many ways, each trained again with the first remedy offered."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -10,6 +10,7 @@ from models.insight.postmortem import postmortem
 from models.insight.remedy import candidates, has_failed, rank_helpful
 from models.instruments.trial import trial
 from models.spec import RunConfig
+from models.trace import Trace
 from models.training import Replays, Run
 from models.training.replay import result_of
 
@@ -58,29 +59,29 @@ FAILING = {
 
 def remedies(failing: Mapping[str, RunConfig] = FAILING) -> Iterator[Figure]:
     """The loss of each failed run with its first remedy, and the share of the runs that learn with it."""
-    learned = 0
+    learning_runs = 0
     for name, cfg in failing.items():
-        run = _trained(cfg)
-        trace = run.trace()
+        trace = _trace(cfg)
         assert has_failed(cfg, trace, len(trace) - 1), name
         first = postmortem(cfg, trace).remedies if trace.divergence else ()
-        every, tried = candidates(cfg, first), result_of(trial(Replays(), cfg, first=first, fixed=())).results
-        helping = rank_helpful(every, tried, diverged=trace.divergence is not None)
-        if not helping:
-            yield Figure(name, None, note=f"none of {len(tried)} changes helps")
+        changes = candidates(cfg, first)
+        trials = result_of(trial(Replays(), cfg, first=first, fixed=())).results
+        helpful = rank_helpful(changes, trials, diverged=trace.divergence is not None)
+        if not helpful:
+            yield Figure(name, None, note=f"none of {len(trials)} changes helps")
             continue
-        remedy = every[helping[0]]
-        after = _trained(replace(cfg, **remedy.fields)).trace()
-        loss = final_loss(after)
-        good = after.divergence is None and loss < LEARNED_BELOW * loss_of_guessing(cfg.task)
-        learned += good
-        note = f"{remedy.label}; {len(helping)} of {len(tried)} tried help{'' if good else '; IT DOES NOT LEARN'}"
+        remedy = changes[helpful[0]]
+        new_trace = _trace(replace(cfg, **remedy.fields))
+        loss = final_loss(new_trace)
+        learns = new_trace.divergence is None and loss < LEARNED_BELOW * loss_of_guessing(cfg.task)
+        learning_runs += learns
+        note = f"{remedy.label}; {len(helpful)} of {len(trials)} tried help{'' if learns else '; IT DOES NOT LEARN'}"
         yield Figure(name, loss, "loss", note=note)
-    yield Figure("failed runs that learn with their first remedy", learned / len(failing), at_least=0.87)
+    yield Figure("failed runs that learn with their first remedy", learning_runs / len(failing), at_least=0.87)
 
 
-def _trained(cfg: RunConfig) -> Run:
+def _trace(cfg: RunConfig) -> Trace:
     run = Run(cfg)
     run.advance(cfg.steps)
     run.close()
-    return run
+    return run.trace()

@@ -1,4 +1,4 @@
-"""A figure with its goal, and how it is printed."""
+"""A figure with its goal, and its line in the printed table."""
 
 import os
 import platform
@@ -8,12 +8,12 @@ from importlib.metadata import version
 
 @dataclass(frozen=True)
 class Figure:
-    """One number: what was measured, its unit, and the goal that it should not exceed, or reach.
+    """A measured number, its unit, and the goal that it should not exceed (`at_most`) or should reach (`at_least`).
 
-    `value` is None where it could not be measured; the note says why.
+    `value` is None if it could not be measured; the note says why.
     """
 
-    what: str
+    name: str
     value: float | None
     unit: str = ""
     at_most: float | None = None
@@ -22,7 +22,7 @@ class Figure:
 
     @property
     def goal(self) -> str:
-        """The goal as it is printed; empty without one."""
+        """The goal as text; empty if there is none."""
         if self.at_most is not None:
             return f"<= {self.at_most:g}"
         return f">= {self.at_least:g}" if self.at_least is not None else ""
@@ -32,12 +32,12 @@ class Figure:
         """`met`, `MISSED`, or empty without a goal or a number."""
         if self.value is None or not self.goal:
             return ""
-        met = self.value <= self.at_most if self.at_most is not None else self.value >= (self.at_least or 0)
-        return "met" if met else "MISSED"
+        is_met = self.value <= self.at_most if self.at_most is not None else self.value >= (self.at_least or 0)
+        return "met" if is_met else "MISSED"
 
 
 def machine() -> str:
-    """The machine and the versions that the figures are of."""
+    """The machine and the versions of the packages, in words."""
     load = f", load average {os.getloadavg()[0]:.1f}" if hasattr(os, "getloadavg") else ""
     packages = ", ".join(f"{name} {version(name)}" for name in ("torch", "streamlit", "numpy"))
     return f"{os.cpu_count()} cores, one torch thread{load}; Python {platform.python_version()}, {packages}"
@@ -51,4 +51,4 @@ def heading() -> str:
 def show(part: str, figure: Figure) -> str:
     """A line of the table."""
     value = "-" if figure.value is None else f"{figure.value:.3g} {figure.unit}".strip()
-    return f"{part:12}{figure.what:58}{value:>12}  {figure.goal:10}{figure.verdict:8}{figure.note}".rstrip()
+    return f"{part:12}{figure.name:58}{value:>12}  {figure.goal:10}{figure.verdict:8}{figure.note}".rstrip()

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from functools import partial
 
 from benchmarks.report import Figure
-from benchmarks.timing import per_step, ratio, taking_turns
+from benchmarks.timing import interleaved_seconds, milliseconds_per_step, ratio
 from models.spec import RunConfig
 from models.training import Run, SeedRuns
 
@@ -16,18 +16,19 @@ SHAPES = {
     "transformer 4x32": RunConfig(depth=4, width=32, **TRANSFORMER, **CPU),  # type: ignore[arg-type]
 }
 GOALS = {"MLP 16x32": 3.5}
-STEPS = 16  # of a round: as many as a run takes between two checks for non-finite numbers
+STEPS = 16  # a round: as many as a run takes between two checks for non-finite numbers
 
 
 def seeds_gain(
     shapes: Mapping[str, RunConfig] = SHAPES, rounds: int = 10, steps: int = STEPS, seeds: int = 8
 ) -> list[Figure]:
-    """A step of all seeds over a step of one, both with all rows; one after another it would be their number."""
+    """Time of a step of all seeds over that of one seed, both with all rows; without batching it is `seeds`."""
     figures = []
     for shape, cfg in shapes.items():
         contenders = {"one": Run(cfg, frames=False).advance, "all": SeedRuns(cfg, range(seeds), frames=False).advance}
-        seconds = taking_turns({name: partial(advance, steps) for name, advance in contenders.items()}, rounds)
-        note = f"{per_step(seconds, 'one', steps):.2f} ms and {per_step(seconds, 'all', steps):.2f} ms a step"
+        seconds = interleaved_seconds({name: partial(advance, steps) for name, advance in contenders.items()}, rounds)
+        times = [milliseconds_per_step(seconds, name, steps) for name in ("one", "all")]
+        note = f"{times[0]:.2f} ms and {times[1]:.2f} ms a step"
         figures.append(
             Figure(f"{seeds} seeds / one, {shape}", ratio(seconds, "all", "one"), at_most=GOALS.get(shape), note=note)
         )

@@ -1,12 +1,12 @@
-"""The cost of watching a net: our rows over the bare loop."""
+"""The cost of measuring a net while it trains: a run with rows over the bare loop."""
 
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 
-from benchmarks.loops import Bare, Loop
+from benchmarks.loops import BareLoop, Loop
 from benchmarks.report import Figure
-from benchmarks.timing import overall, per_step, ratio, taking_turns
+from benchmarks.timing import interleaved_seconds, milliseconds_per_step, overall_ratio, ratio
 from models.spec import RunConfig
 from models.training import Run
 
@@ -16,25 +16,28 @@ SHAPES = {
     "MLP 48x64": RunConfig(depth=48, width=64, batch=128, **ADAM),  # type: ignore[arg-type]
     "transformer 8x64": RunConfig(net="transformer", task="book", depth=8, width=64, batch=32, **ADAM),  # type: ignore[arg-type]
 }
-STEPS = 16  # of a round: as many as a run takes between two checks for non-finite numbers
+STEPS = 16  # a round: as many as a run takes between two checks for non-finite numbers
 
 
 def probe(shapes: Mapping[str, RunConfig] = SHAPES, rounds: int = 20, steps: int = STEPS) -> list[Figure]:
-    """Probed training over the bare loop of the same model, batches and fused Adam."""
+    """Time of a run with rows, and with frames, over that of the bare loop with the same model, batches and Adam."""
     figures = []
     for shape, cfg in shapes.items():
         loops: dict[str, Loop] = {
-            "bare": Bare(cfg),
+            "bare": BareLoop(cfg),
             "rows": Run(cfg, frames=False).advance,
             "frames": Run(replace(cfg, steps=rounds * steps)).advance,
         }
-        seconds = taking_turns({name: partial(loop, steps) for name, loop in loops.items()}, rounds)
-        bare = f"bare: {per_step(seconds, 'bare', steps):.2f} ms a step"
-        whole = f"a whole run of {rounds * steps} steps"
+        seconds = interleaved_seconds({name: partial(loop, steps) for name, loop in loops.items()}, rounds)
+        bare = f"bare: {milliseconds_per_step(seconds, 'bare', steps):.2f} ms a step"
+        run_note = f"a whole run of {rounds * steps} steps"
         figures += [
             Figure(f"rows / bare loop, {shape}", ratio(seconds, "rows", "bare"), at_most=1.15, note=bare),
             Figure(
-                f"rows and frames / bare loop, {shape}", overall(seconds, "frames", "bare"), at_most=1.20, note=whole
+                f"rows and frames / bare loop, {shape}",
+                overall_ratio(seconds, "frames", "bare"),
+                at_most=1.20,
+                note=run_note,
             ),
         ]
     return figures

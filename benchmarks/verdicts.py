@@ -1,4 +1,4 @@
-"""What became of nets, by the verdict before any update: whether the verdicts come true."""
+"""The outcomes of nets by their verdict before any update: how often the verdicts come true."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -19,34 +19,35 @@ from models.trace import Trace
 from models.training.batched import MAY_DIFFER, Batched
 
 COUNT, SEED = 204, 21
-TOGETHER = 4  # configurations of one shape, which are trained as one, at learning rates over the whole range
-BLOWN_UP = 2.0  # times the loss of guessing: a run that ends above has diverged, whether or not a number left float32
+TOGETHER = 4  # configurations of one shape, batched, at learning rates over the whole range
+BLOWN_UP = 2.0  # times the loss of guessing: a run that ends above counts as diverged even if it stayed finite
 OUTCOMES = ("learns", "learns nothing", "diverges")
 FAILING = ("exploding", "vanishing", "collapsed", "diverged")
-GOAL = 0.05  # of the nets that a verdict is wrong of
+MAX_WRONG = 0.05  # share of the nets with a wrong verdict
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """A configuration, its verdict before any update, and what became of it."""
+    """A configuration, its verdict before any update, and its end: one of OUTCOMES."""
 
     cfg: RunConfig
     start: str
-    became: str
+    end: str
 
 
 def configurations(count: int = COUNT, seed: int = SEED) -> list[RunConfig]:
-    """Legal configurations, TOGETHER of each shape, drawn at random: a third of the shapes named arrangements, the
-    others any mixture of their parts.
+    """Random legal configurations, TOGETHER of each shape.
+
+    A third of the shapes are named arrangements, the others random mixtures of their parts. Tasks that the app says
+    such a net cannot learn are left out.
     """
     dice = Random(seed)
-    # Left out: tasks that the app says such a net cannot learn.
-    shapes = (_drawn(dice) for _ in count_up())
-    learnable = (drawn for drawn in shapes if not any(config_caution(replace(cfg, init="fan-in")) for cfg in drawn))
-    return [cfg for drawn in islice(learnable, count // TOGETHER) for cfg in drawn]
+    groups = (_random_group(dice) for _ in count_up())
+    learnable = (group for group in groups if not any(config_caution(replace(cfg, init="fan-in")) for cfg in group))
+    return [cfg for group in islice(learnable, count // TOGETHER) for cfg in group]
 
 
-def _drawn(dice: Random) -> list[RunConfig]:
+def _random_group(dice: Random) -> list[RunConfig]:
     """A shape at TOGETHER learning rates, each net with its own seed, gain and, in mixtures, initialisation."""
     net = dice.choice(("mlp", "mlp", "transformer"))
     shape: dict[str, Any] = {"net": net, "steps": STEPS, "device": "cpu"}
@@ -67,21 +68,21 @@ def _drawn(dice: Random) -> list[RunConfig]:
             shape["branch_scale"] = 1.0
     inits = [name for name in GRID["init"] if name != "zero last" or shape.get("residual", True)]
     low, high = RATES[net, shape["task"], shape["optimizer"]]
-    drawn = []
-    for at in range(TOGETHER):
+    group = []
+    for member in range(TOGETHER):
         fields = shape | {
-            "lr": low * (high / low) ** (at / (TOGETHER - 1)),
+            "lr": low * (high / low) ** (member / (TOGETHER - 1)),
             "seed": dice.randrange(1000),
             "init_gain": dice.choice((1.0, 1.0, *GRID["init_gain"])),
         }
-        drawn.append(
+        group.append(
             RunConfig.arranged(named, **fields) if named else RunConfig(**fields | {"init": dice.choice(inits)})
         )
-    return drawn
+    return group
 
 
 def outcomes(configs: Iterable[RunConfig]) -> Iterator[Outcome]:
-    """What became of configurations: those of one shape are trained as one."""
+    """The outcomes of configurations; those of one shape are batched."""
     shapes: dict[RunConfig, list[RunConfig]] = {}
     for cfg in configs:
         shapes.setdefault(shape_of(cfg), []).append(cfg)
@@ -89,35 +90,35 @@ def outcomes(configs: Iterable[RunConfig]) -> Iterator[Outcome]:
         runs = Batched(group, frames=(0, STEPS))
         runs.advance(STEPS)
         for cfg, trace in zip(group, runs.traces(), strict=True):
-            yield Outcome(cfg, verdict(cfg, trace, 0).kind, judged(cfg, trace))
+            yield Outcome(cfg, verdict(cfg, trace, 0).kind, end_of(cfg, trace))
 
 
 def shape_of(cfg: RunConfig) -> RunConfig:
-    """A configuration without what those that are trained as one may differ in."""
+    """A configuration with defaults in the fields in which a batch may differ."""
     return replace(cfg, **{name: getattr(RunConfig, name) for name in MAY_DIFFER})
 
 
 def verdicts(count: int = COUNT, seed: int = SEED) -> Iterator[Figure]:
-    """The table of `similar_nets.COUNTS`: share of nets that learn by verdict, and how often a verdict is wrong."""
+    """The table of `similar_nets.COUNTS`: the share that learns by verdict, and the shares of wrong verdicts."""
     table: dict[str, Counter[str]] = {}
-    for one in outcomes(configurations(count, seed)):
-        table.setdefault(one.start, Counter())[one.became] += 1
-    for start, found in sorted(table.items()):
-        said = COUNTS.get(start)
-        became = ", ".join(f"{one} {found[one]}" for one in OUTCOMES)
-        became += f"; the app says {said.learn} of {said.nets}" if said else "; the app says nothing"
-        yield Figure(f"{start}: learn, of {found.total()}", found["learns"] / found.total(), note=became)
+    for outcome in outcomes(configurations(count, seed)):
+        table.setdefault(outcome.start, Counter())[outcome.end] += 1
+    for start, ends in sorted(table.items()):
+        stated = COUNTS.get(start)
+        text = ", ".join(f"{end} {ends[end]}" for end in OUTCOMES)
+        text += f"; the app says {stated.learn} of {stated.nets}" if stated else "; the app says nothing"
+        yield Figure(f"{start}: learn, of {ends.total()}", ends["learns"] / ends.total(), note=text)
     healthy = table.get("healthy", Counter())
     failing = sum((table.get(kind, Counter()) for kind in FAILING), Counter[str]())
-    for what, wrong, of in (
+    for name, wrong, total in (
         ("healthy, and does not learn", healthy.total() - healthy["learns"], healthy.total()),
         (f"{', '.join(FAILING)}, and learns", failing["learns"], failing.total()),
     ):
-        yield Figure(what, wrong / max(1, of), at_most=GOAL, note=f"{wrong} of {of}")
+        yield Figure(name, wrong / max(1, total), at_most=MAX_WRONG, note=f"{wrong} of {total}")
 
 
-def judged(cfg: RunConfig, trace: Trace) -> str:
-    """What became of a finished run: one of OUTCOMES."""
+def end_of(cfg: RunConfig, trace: Trace) -> str:
+    """The end of a finished run: one of OUTCOMES."""
     guessing = loss_of_guessing(cfg.task)
     if not final_loss(trace) <= BLOWN_UP * guessing:
         return "diverges"

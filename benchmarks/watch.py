@@ -1,4 +1,4 @@
-"""The cost of `addnorm.watch` over a bare loop, beside what people use else, and what each shows."""
+"""The cost of `addnorm.watch` and of other tools over a bare loop, and what each tool shows."""
 
 import tempfile
 from collections import deque
@@ -19,9 +19,9 @@ from addnorm.faults import Faults
 from addnorm.findings import Findings
 from addnorm.histogram import histograms_of
 from benchmarks.report import Figure
-from benchmarks.timing import per_step, ratio, taking_turns
+from benchmarks.timing import interleaved_seconds, milliseconds_per_step, ratio
 
-GOALS = {"ours": 1.10, "ours, every 10th": 1.05}  # of a bare step, at most
+GOALS = {"ours": 1.10, "ours, every 10th": 1.05}  # at most, in bare steps
 BINS = 64  # of W&B's histograms
 
 
@@ -42,12 +42,12 @@ def mlp(width: int, blocks: int) -> nn.Module:
 
 
 def encoder(width: int, sums: int) -> nn.Module:
-    """torch's pre-norm transformer, two sums to a layer."""
+    """torch's pre-norm transformer with `sums` residual additions, two a layer."""
     layer = nn.TransformerEncoderLayer(width, 4, 4 * width, dropout=0.0, batch_first=True, norm_first=True)
     return nn.TransformerEncoder(layer, sums // 2, enable_nested_tensor=False)
 
 
-Shape = tuple[Callable[[], nn.Module], tuple[int, ...]]
+Shape = tuple[Callable[[], nn.Module], tuple[int, ...]]  # of a model, and of its input
 SHAPES: dict[str, Shape] = {
     "MLP 12x256": (partial(mlp, 256, 12), (128, 256)),
     "transformer 6x256": (partial(encoder, 256, 12), (8, 64, 256)),
@@ -55,30 +55,29 @@ SHAPES: dict[str, Shape] = {
 
 
 class Loop:
-    """A model, a batch and Adam; `look` is called between `backward` and the update."""
+    """A model, a batch and Adam. `on_gradients` is called between `backward` and the update, with the step."""
 
-    def __init__(self, shape: Shape, look: Callable[[nn.Module, int], object] | None = None) -> None:
+    def __init__(self, shape: Shape, on_gradients: Callable[[nn.Module, int], object] | None = None) -> None:
         torch.manual_seed(0)
         build, size = shape
         self.model, self.x = build(), torch.randn(size)
         self.optimizer = torch.optim.Adam(self.model.parameters(), 1e-4, fused=True)
-        self.look, self.k = look, 0
-        self.tell: Callable[[Tensor], None] = lambda loss: None
+        self.on_gradients, self.steps_done = on_gradients, 0
+        self.on_loss: Callable[[Tensor], None] = lambda loss: None
 
     def __call__(self, steps: int) -> None:
         for _ in range(steps):
             loss = self.model(self.x).square().mean()
             self.optimizer.zero_grad()
             loss.backward()
-            if self.look is not None:
-                self.look(self.model, self.k)
+            if self.on_gradients is not None:
+                self.on_gradients(self.model, self.steps_done)
             self.optimizer.step()
-            self.tell(loss)
-            self.k += 1
+            self.on_loss(loss)
+            self.steps_done += 1
 
 
-# What each contender shows of a step.
-SHOWS = {
+SHOWS = {  # by contender, the content of a step
     "ours": "activation, gradient, update by site; verdict",
     "ours, every 10th": "the same of every tenth step",
     ".item() hooks": "activation and gradient of named modules",
@@ -88,8 +87,8 @@ SHOWS = {
 }
 
 
-# By findings, what looks for them, and its method.
-ALONE: tuple[tuple[str, type[Findings] | type[Faults], str], ...] = (
+# Ids of findings, and the class and method that find them.
+CHECKS: tuple[tuple[str, type[Findings] | type[Faults], str], ...] = (
     ("AN-N1", Findings, "_check_finite"),
     ("AN-L1", Findings, "_check_loss"),
     ("AN-U1", Findings, "_check_updates"),
@@ -106,7 +105,7 @@ ALONE: tuple[tuple[str, type[Findings] | type[Faults], str], ...] = (
 
 
 def watch(shapes: Mapping[str, Shape] = SHAPES, rounds: int = 12, steps: int = 10) -> list[Figure]:
-    """The step of each contender over the bare one; the sites are found before the clock starts."""
+    """Time of a step of each contender over that of the bare loop. The sites are found before the clock starts."""
     figures = []
     for name, shape in shapes.items():
         with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
@@ -117,70 +116,71 @@ def watch(shapes: Mapping[str, Shape] = SHAPES, rounds: int = 12, steps: int = 1
                 path = Path(folder) / f"{every}.jsonl"
                 recorder = stack.enter_context(record(loop.model, path, optimizer=loop.optimizer, every=every))
                 recorders[every] = recorder
-                loop.tell = recorder.loss
+                loop.on_loss = recorder.loss
             loops[".item() hooks"] = Loop(shape)
             _item_hooks(loops[".item() hooks"].model)
             if find_spec("tensorboard") is not None:
                 loops["TensorBoard"] = Loop(shape, _tensorboard(folder, stack))
             if find_spec("wandb") is not None:
                 loops["wandb.watch"] = loop = Loop(shape)
-                loop.look = _wandb(loop.model, folder, stack)
+                loop.on_gradients = _wandb(loop.model, folder, stack)
             for loop in loops.values():
                 loop(1)
-            seconds = taking_turns({key: partial(loop, steps) for key, loop in loops.items()}, rounds)
+            seconds = interleaved_seconds({key: partial(loop, steps) for key, loop in loops.items()}, rounds)
             recorders[1].close()
-            alone = _findings_alone(name, read(recorders[1].path))
-            alone.append(_histograms_alone(name, read(recorders[1].path)))
-        bare = f"bare: {per_step(seconds, 'bare', steps):.1f} ms a step, {len(recorder.sites)} sites; "
+            parts = _check_costs(name, read(recorders[1].path))
+            parts.append(_histogram_cost(name, read(recorders[1].path)))
+        bare = f"bare: {milliseconds_per_step(seconds, 'bare', steps):.1f} ms a step, {len(recorder.sites)} sites; "
         for contender, shows in SHOWS.items():
-            what, goal = f"{contender} / bare step, {name}", GOALS.get(contender)
+            figure_name, goal = f"{contender} / bare step, {name}", GOALS.get(contender)
             if contender in seconds:
                 note = (bare if contender == "ours" else "") + shows
-                figures.append(Figure(what, ratio(seconds, contender, "bare"), at_most=goal, note=note))
+                figures.append(Figure(figure_name, ratio(seconds, contender, "bare"), at_most=goal, note=note))
             else:
-                figures.append(Figure(what, None, note=f"{contender.partition('.')[0].lower()} is not installed"))
-        figures += alone
+                library = contender.partition(".")[0].lower()
+                figures.append(Figure(figure_name, None, note=f"{library} is not installed"))
+        figures += parts
     return figures
 
 
-def _findings_alone(name: str, recording: Recording) -> list[Figure]:
-    """What each finding costs of a row, looked for alone in the rows of a recording: time of the writer's thread."""
+def _check_costs(name: str, recording: Recording) -> list[Figure]:
+    """The time of each check alone over the rows of a recording, which the writer's thread spends."""
     figures = []
-    for ids, kind, method in ALONE:
-        judge, rows = kind(), range(len(recording))
-        began = perf_counter()
-        for at in rows:
-            found = getattr(judge, method)(recording, at)
-            if isinstance(found, Iterator):
-                deque(found, maxlen=0)
-        each = (perf_counter() - began) / max(1, len(rows)) * 1e6
-        figures.append(Figure(f"{ids} alone, {name}", each, "µs a row", note="in the writer's thread"))
+    for ids, checker_class, method in CHECKS:
+        checker, rows = checker_class(), range(len(recording))
+        started_at = perf_counter()
+        for row in rows:
+            result = getattr(checker, method)(recording, row)
+            if isinstance(result, Iterator):
+                deque(result, maxlen=0)
+        microseconds = (perf_counter() - started_at) / max(1, len(rows)) * 1e6
+        figures.append(Figure(f"{ids} alone, {name}", microseconds, "µs a row", note="in the writer's thread"))
     return figures
 
 
-def _histograms_alone(name: str, recording: Recording, rounds: int = 12) -> Figure:
-    """What `detail="histograms"` adds to a row that has updates: to rows 0, 1, 2, 4, ..., 64 and then every 64th."""
-    signals = [(at, torch.randn(site.shape)) for at, site in enumerate(recording.sites)]
+def _histogram_cost(name: str, recording: Recording, rounds: int = 12) -> Figure:
+    """The time that `detail="histograms"` adds to a row with updates: rows 0, 1, 2, 4, ..., 64 and then every 64th."""
+    signals = [(index, torch.randn(site.shape)) for index, site in enumerate(recording.sites)]
     times = []
     for _ in range(rounds):
-        began = perf_counter()
+        started_at = perf_counter()
         histograms_of(signals)
-        times.append(perf_counter() - began)
-    what = f"histograms of a row, {name}"
-    return Figure(what, sorted(times)[rounds // 2] * 1e3, "ms", note="in rows with updates, every 64th in the long run")
+        times.append(perf_counter() - started_at)
+    note = "in rows with updates, every 64th in the long run"
+    return Figure(f"histograms of a row, {name}", sorted(times)[rounds // 2] * 1e3, "ms", note=note)
 
 
 def _item_hooks(model: nn.Module) -> list[float]:
-    """What one writes by hand: the norm of each block's output and of its gradient, on the host at once."""
-    found: list[float] = []
+    """Hooks as written by hand: they read the norms of each block's output and gradient with `.item()`."""
+    norms: list[float] = []
 
-    def look(_module: nn.Module, _inputs: object, output: Tensor) -> None:
-        found.append(output.norm().item())
-        output.register_hook(lambda grad: found.append(grad.norm().item()))
+    def read_norms(_module: nn.Module, _inputs: object, output: Tensor) -> None:
+        norms.append(output.norm().item())
+        output.register_hook(lambda grad: norms.append(grad.norm().item()))
 
     for block in model.layers if isinstance(model, nn.TransformerEncoder) else model.children():
-        block.register_forward_hook(look)
-    return found
+        block.register_forward_hook(read_norms)
+    return norms
 
 
 def _wandb(model: nn.Module, folder: str, stack: ExitStack) -> Callable[[nn.Module, int], None]:
@@ -192,14 +192,14 @@ def _wandb(model: nn.Module, folder: str, stack: ExitStack) -> Callable[[nn.Modu
 
 
 def _histograms(model: nn.Module, _step: int) -> list[tuple[list[float], float, float]]:
-    """Range and bins of every parameter and gradient, on the host: what `wandb.watch(log="all")` takes."""
-    found = []
+    """Bins and range of every parameter and gradient on the host, as `wandb.watch(log="all")` computes them."""
+    histograms = []
     for parameter in model.parameters():
         for tensor in (parameter.detach(), parameter.grad):
             if tensor is not None:
                 low, high = tensor.min().item(), tensor.max().item()
-                found.append((torch.histc(tensor, BINS, low, high).tolist(), low, high))
-    return found
+                histograms.append((torch.histc(tensor, BINS, low, high).tolist(), low, high))
+    return histograms
 
 
 def _tensorboard(folder: str, stack: ExitStack) -> Callable[[nn.Module, int], None]:
@@ -207,10 +207,10 @@ def _tensorboard(folder: str, stack: ExitStack) -> Callable[[nn.Module, int], No
 
     writer: Any = stack.enter_context(SummaryWriter(folder))
 
-    def look(model: nn.Module, step: int) -> None:
+    def add_histograms(model: nn.Module, step: int) -> None:
         for name, parameter in model.named_parameters():
             writer.add_histogram(name, parameter, step)
             if parameter.grad is not None:
                 writer.add_histogram(f"{name}.grad", parameter.grad, step)
 
-    return look
+    return add_histograms

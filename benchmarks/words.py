@@ -1,29 +1,28 @@
-"""How many words of text stand in the code: string literals of eight words or more, docstrings left out.
-
-python -m benchmarks.words
-"""
+"""`python -m benchmarks.words` counts the words of text in the code: long string literals, without docstrings."""
 
 import ast
 from collections import Counter
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-ROOMS, WORDS = ("models", "components"), 8
+ROOMS = ("models", "components")
+MIN_WORDS = 8  # of a long literal
 
 
 def words(file: Path) -> int:
-    """The words of a file's long literals; an f-string counts as one."""
-    tree = ast.parse(file.read_text(encoding="utf-8"))
-    aside = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
-    whole = [node for node in ast.walk(tree) if isinstance(node, ast.JoinedStr)]
-    aside |= {id(part) for node in whole for part in node.values}
-    texts = [" ".join(str(part.value) for part in node.values if isinstance(part, ast.Constant)) for node in whole]
+    """The number of words in a file's long literals; an f-string is one literal."""
+    nodes = list(ast.walk(ast.parse(file.read_text(encoding="utf-8"))))
+    f_strings = [node for node in nodes if isinstance(node, ast.JoinedStr)]
+    not_literals = {id(node.value) for node in nodes if isinstance(node, ast.Expr)}
+    not_literals |= {id(part) for f_string in f_strings for part in f_string.values}
+    texts = [" ".join(str(part.value) for part in text.values if isinstance(part, ast.Constant)) for text in f_strings]
     texts += [
         node.value
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in aside
+        for node in nodes
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in not_literals
     ]
-    return sum(count for text in texts if (count := len(text.split())) >= WORDS)
+    counts = [len(text.split()) for text in texts]
+    return sum(count for count in counts if count >= MIN_WORDS)
 
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from benchmarks.families import LIBRARIES, additions_of, counted
+from benchmarks.families import LIBRARIES, addition_counts, additions_of
 from tests.addnorm.loops import net
 
 SIX = [
@@ -16,7 +16,7 @@ SIX = [
 @pytest.mark.parametrize(("library", "name"), SIX)
 def test_the_sites_of_a_family_are_the_additions_in_autograds_graph(library: str, name: str) -> None:
     pytest.importorskip(library, reason=f"{library} is not installed", exc_type=ImportError)
-    sites, additions = counted(*LIBRARIES[library][0](name))
+    sites, additions = addition_counts(*LIBRARIES[library][0](name))
     assert sites == additions > 1
 
 

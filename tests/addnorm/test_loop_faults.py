@@ -13,7 +13,7 @@ import addnorm
 from addnorm import read, watch
 from addnorm.recording import Reader, Recording
 from addnorm.table import table
-from benchmarks.bugs import ARCHITECTURES, BUGS, HEALTHY, Changed, Training, trained
+from benchmarks.bugs import ARCHITECTURES, BUGS, HEALTHY, Training, WrappedBlock, run_case
 from tests.addnorm.loops import batch, net, rms, train
 
 
@@ -26,7 +26,7 @@ def recording_of(case: Any, architecture: str, folder: Path, seed: int = 0) -> R
             yield recorder.loss
 
     torch.set_num_threads(1)
-    trained(case, architecture, seed, watched)
+    run_case(case, architecture, seed, watched)
     found = read(folder / "run.jsonl")
     assert found.problem == ""
     return found
@@ -143,7 +143,7 @@ def test_copies_are_told_from_zeros_tied_and_unit_matrices(tmp_path: Path) -> No
 )
 def test_a_cut_is_said_with_its_place_and_the_matrices_that_autograd_leaves_out(cut: Any, label: str) -> None:
     model: Any = net()
-    model[2] = Changed(model[2], cut)
+    model[2] = WrappedBlock(model[2], cut)
     found = addnorm.profile(model, batch(0), nn.functional.cross_entropy)
     finding = only(found.recording, "AN-G2")
     model(batch(0)[0]).sum().backward()

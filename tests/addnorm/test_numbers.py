@@ -17,7 +17,7 @@ from addnorm import watch
 from addnorm.cosine import cosines_of
 from addnorm.probe import norms
 from addnorm.recording import read
-from benchmarks.loops import Bare
+from benchmarks.loops import BareLoop
 from models.spec import RunConfig
 from models.training import Run, cross_entropy
 from tests.addnorm.loops import Block, batch, looking, net, recorded, rms, train
@@ -179,7 +179,7 @@ def test_our_own_nets_give_the_rows_of_their_own_log(arrangement: str, kind: str
     cfg = RunConfig.arranged(
         arrangement, depth=3, width=16, batch=8, net=kind, task=task, device="cpu", steps=5, clip=0.0
     )
-    run, loop = Run(cfg, frames=False), Bare(cfg)
+    run, loop = Run(cfg, frames=False), BareLoop(cfg)
     run.advance(5)
     with watch(loop.model, tmp_path / "run.jsonl") as recorder:
         for k in range(5):

@@ -8,9 +8,9 @@ import pytest
 from addnorm.rules import RULES
 from benchmarks import cost, instruments, maps, remedies, seeds, training, verdicts, watch
 from benchmarks.__main__ import BENCHMARKS, main
-from benchmarks.loops import Bare
+from benchmarks.loops import BareLoop
 from benchmarks.report import Figure, show
-from benchmarks.timing import per_step, percentile, ratio, taking_turns
+from benchmarks.timing import interleaved_seconds, milliseconds_per_step, percentile, ratio
 from models.insight.verdict import verdict
 from models.instruments import INSTRUMENTS
 from models.maps import Axis, MapSpec
@@ -36,8 +36,8 @@ def test_the_costs_of_watching_are_measured_for_every_shape() -> None:
 
 def test_the_cost_of_recording_any_model_is_put_beside_what_people_use_else() -> None:
     found = watch.watch({"tiny": (lambda: watch.mlp(8, 2), (4, 8))}, rounds=2, steps=1)
-    alone = [figure for figure in found if " alone, " in figure.what]
-    assert {one for figure in alone for one in figure.what.split(" alone")[0].split(", ")} == set(RULES)
+    alone = [figure for figure in found if " alone, " in figure.name]
+    assert {one for figure in alone for one in figure.name.split(" alone")[0].split(", ")} == set(RULES)
     assert all(0 < (figure.value or 0.0) < 1000 for figure in alone), "microseconds a row"
     assert [figure.at_most for figure in found] == [1.10, 1.05, None, None, None, None] + [None] * (len(alone) + 1)
     assert len(measured(found)) >= 5 + len(alone)
@@ -71,7 +71,7 @@ def test_cells_are_timed_together_and_through_a_cluster() -> None:
         Axis("batch", (4, 8)), Axis("depth", (1,)), ("plain",), (("task", "circles"), ("width", 8), ("steps", 3))
     )
     found = measured(maps.maps({"tiny": TINY}, spec, rounds=2, steps=2))
-    assert [figure.what for figure in found] == [
+    assert [figure.name for figure in found] == [
         "8 cells one by one / as one, tiny",
         "unit of a map, one process",
         "what Dask adds to a unit, one worker",
@@ -87,7 +87,7 @@ def test_what_is_offered_to_a_run_that_failed_is_counted_by_whether_it_learns() 
 
 def test_several_seeds_are_put_beside_one() -> None:
     (figure,) = measured(seeds.seeds_gain({"tiny": TINY}, rounds=2, steps=2, seeds=3))
-    assert figure.what == "3 seeds / one, tiny"
+    assert figure.name == "3 seeds / one, tiny"
 
 
 @pytest.mark.full
@@ -117,7 +117,7 @@ def test_a_soak_kills_cuts_and_watches_memory(monkeypatch: pytest.MonkeyPatch) -
 @pytest.mark.full
 def test_what_a_first_time_visitor_meets_is_timed_and_counted_where_there_is_a_browser() -> None:
     found = measured(eye.eye({"/": eye.PICTURES["/"]}, ["/"], rounds=1))
-    assert [figure.what for figure in found] in (
+    assert [figure.name for figure in found] in (
         [],
         ["/ opened to a button", "/ button to the picture", "/ words"],
     )
@@ -129,7 +129,7 @@ def test_a_log_is_played_to_its_end_and_dragged_where_there_is_a_browser() -> No
 
 
 def test_the_bare_loop_trains_the_weights_that_a_run_trains() -> None:
-    run, other = Run(TINY, frames=False), Bare(TINY)
+    run, other = Run(TINY, frames=False), BareLoop(TINY)
     run.advance(5)
     other(5)
     for mine, theirs in zip(run.model.parameters(), other.model.parameters(), strict=True):
@@ -138,12 +138,12 @@ def test_the_bare_loop_trains_the_weights_that_a_run_trains() -> None:
 
 def test_contenders_take_turns_and_a_goal_has_a_side() -> None:
     order: list[str] = []
-    seconds = taking_turns({"a": lambda: order.append("a"), "b": lambda: order.append("b")}, 2)
+    seconds = interleaved_seconds({"a": lambda: order.append("a"), "b": lambda: order.append("b")}, 2)
     assert order == ["b", "a", "a", "b"]
     assert [len(taken) for taken in seconds.values()] == [2, 2]
     assert ratio({"a": [2.0, 9.0, 2.0], "b": [1.0, 1.0, 1.0]}, "a", "b") == 2.0
     assert percentile([float(v) for v in range(1, 101)], 95) == 95.0
-    assert per_step({"a": [0.02, 0.04]}, "a", 10) == pytest.approx(3.0)
+    assert milliseconds_per_step({"a": [0.02, 0.04]}, "a", 10) == pytest.approx(3.0)
     assert [Figure("x", value, at_most=1.0).verdict for value in (0.9, 1.1)] == ["met", "MISSED"]
     assert [Figure("x", value, at_least=1.0).verdict for value in (0.9, 1.1)] == ["MISSED", "met"]
     assert "<= 1" in show("part", Figure("x", 0.9, "s", at_most=1.0))
@@ -160,7 +160,7 @@ def test_verdicts_on_starts_are_put_beside_what_became_of_the_nets(monkeypatch: 
     quick = [cfg for cfg in drawn if cfg.net == "mlp" and cfg.depth <= 8][: 2 * verdicts.TOGETHER]
     monkeypatch.setattr(verdicts, "configurations", lambda count, seed: quick)
     *table, healthy, failing = list(verdicts.verdicts())
-    counted = {one.what.partition(":")[0]: int(one.what.rpartition(" ")[2]) for one in measured(table)}
+    counted = {one.name.partition(":")[0]: int(one.name.rpartition(" ")[2]) for one in measured(table)}
     assert counted == Counter(verdict(cfg, profile_at_init(cfg), 0).kind for cfg in quick)
     assert [healthy.goal, failing.goal] == ["<= 0.05"] * 2
     assert healthy.note.endswith(f"of {counted.get('healthy', 0)}")
