@@ -79,7 +79,7 @@ def _unit_costs(spec: MapSpec) -> Iterator[Figure]:
 
 
 def _unit_seconds(store: MapStore, **options: Any) -> tuple[float, float]:
-    """Seconds of all units by their own clocks, and the remaining wall time. `options` are those of `compute_missing`."""
+    """Seconds of all units by their own clocks, and the remaining wall time; `options` of `compute_missing`."""
     started_at = time.perf_counter()
     list(compute_missing(store, **options))
     wall = time.perf_counter() - started_at
