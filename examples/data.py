@@ -10,7 +10,7 @@ DATA = Path(__file__).parents[1] / "models" / "tasks" / "data"
 
 
 def digits() -> tuple[Tensor, Tensor]:
-    """Images (N, 64) of mean 0 and mean square 1, and labels (N,)."""
+    """Images with mean 0 and mean square 1, shape (N, 64), and labels, shape (N,)."""
     lines = gzip.decompress((DATA / "digits.csv.gz").read_bytes()).decode("ascii").split()
     table = torch.tensor([[float(number) for number in line.split(",")] for line in lines])
     pixels = table[:, :-1] - table[:, :-1].mean()
@@ -18,14 +18,14 @@ def digits() -> tuple[Tensor, Tensor]:
 
 
 def book() -> tuple[Tensor, int]:
-    """The text as symbols (N,), and how many symbols there are."""
+    """The text as indices of symbols, shape (N,), and the number of symbols."""
     text = (DATA / "moby_dick.txt").read_text(encoding="ascii")
     alphabet = sorted(set(text))
-    code = {letter: at for at, letter in enumerate(alphabet)}
-    return torch.tensor([code[letter] for letter in text]), len(alphabet)
+    index_of = {letter: index for index, letter in enumerate(alphabet)}
+    return torch.tensor([index_of[letter] for letter in text]), len(alphabet)
 
 
 def windows(text: Tensor, count: int, length: int) -> Tensor:
-    """Pieces of the text from random places, (count, length)."""
+    """Random excerpts of the text, shape (count, length)."""
     start = torch.randint(len(text) - length, (count, 1))
     return text[start + torch.arange(length)]
