@@ -124,7 +124,7 @@ const plotlyInput = (previous, data, layout) => {
 export const themeOf = (el) => {
   const style = getComputedStyle(el)
   const theme = Object.fromEntries(THEME_VARIABLES.map((name) => [name, style.getPropertyValue(`--st-${name}`).trim()]))
-  pen.fillStyle = theme["text-color"] || "#555" // of which it makes #rrggbb
+  pen.fillStyle = theme["text-color"] || "#555" // converts the colour to #rrggbb
   return { ...theme, dark: luminance(pen.fillStyle) > 0.5 }
 }
 

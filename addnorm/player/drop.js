@@ -1,4 +1,4 @@
-// Drop zones for recordings, which the browser reads itself and never sends to the server.
+// Drop zones for recordings: the browser reads the files itself and sends nothing to the server.
 
 import { appendElement } from "./dom.js"
 import { RunLog } from "./runlog.js"

@@ -117,8 +117,8 @@ const withNamesAtEnds = ({ data, layout }, lines, levels, height, dark) => {
   }
 }
 
-// Names the lines of a drawn figure and its `levels` ({ name, at }), at the ends of up to four lines or in a legend, which
-// lines that end close together ask for with `legend`. `reserved` keeps rows and right (pixels) between calls: they only
+// Names the lines of a drawn figure and its `levels` ({ name, at }): at the ends of up to four lines, else in a legend; the
+// binding `legend` forces a legend, for lines that end close together. `reserved` keeps rows and right (pixels) between calls: they only
 // grow until the width changes. `measure(text, fontSize)` returns a width in pixels.
 export const labelFigure = (declared, { data, layout }, { width, height }, reserved, measure, dark) => {
   if (!layout.showlegend) return { data, layout }

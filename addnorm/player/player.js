@@ -24,7 +24,7 @@ const REPORT_SECONDS = 0.4 // after the last move, before the server learns of t
 const SETTLED_SECONDS = 0.2 // after the last move, before panels out of sight are drawn
 const FOLLOW_SECONDS = 1 // between two reports of a moving playhead
 const LEAVING_SECONDS = 2 // after a navigation, within which the next page appears
-const EAGER_SECONDS = 10 // within which a page has rerun for a control
+const EAGER_SECONDS = 10 // within which the page reruns for a moved control
 const REFRESH_SECONDS = 10 // between status updates of a growing recording without news
 const PROJECTOR_FONT = 20 // pixels: the font size of the page for which projector scales are declared
 const FRAME_SECONDS = 0.04 // of drawing per frame; the other panels wait for the next frame
@@ -468,7 +468,7 @@ class Player {
     if (recorded.length && !playhead.playing && this.follows) playhead.position = newest
   }
 
-  // Makes the place be reported again if the page can say more about it now.
+  // Forgets the reported place if the page can say more about it now, so that it is reported again.
   expireReport() {
     const { playhead, logs, active } = this
     const ended = logs.filter((log) => log.isOver).length
@@ -493,7 +493,7 @@ class Player {
     playhead.tick(time, { playable, isOver })
     if (playing && playhead.ended) playhead.position = playable // the last row may arrive before its divergence is known
     this.stopAtLoss(before)
-    if (playhead.ended) playhead.furthest = Math.max(playhead.furthest, end) // the viewer has seen a divergence, too
+    if (playhead.ended) playhead.furthest = Math.max(playhead.furthest, end) // includes a divergence after the last finite step
     if (this.scene) this.noteWatched(playhead.ended || (isOver && end > 0 && playhead.furthest >= end))
     if (isOver && !playhead.playing) playhead.position = Math.min(playhead.position, end)
   }

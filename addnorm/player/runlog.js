@@ -1,5 +1,4 @@
-// The log of a run or of a recording in the browser: numbers by row, frames and sentences. Its decoder knows the format in
-// which they arrive.
+// The log of a run or of a recording in the browser: rows of numbers, frames and sentences. A decoder reads what arrives.
 
 import { RecordingDecoder } from "./lines.js"
 import { brief } from "./number.js"

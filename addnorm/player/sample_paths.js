@@ -126,7 +126,7 @@ class Net {
     return guessOf(this.name, this.options)
   }
 
-  // Takes the last measurement up to a step in which all numbers are finite.
+  // Takes the last frame up to a step whose sizes are all finite.
   setLog(log, shown) {
     const frames = (log?.frames[0] ?? []).filter(({ journey, step }) => journey && step <= shown)
     this.frame = frames.findLast(({ journey }) => !journey.size.flat().includes(null)) ?? frames[0]

@@ -16,7 +16,7 @@ const SCALES = {
 const [RIBBON_HEIGHT, NORM_HEIGHT] = [16, 14] // pixels at a font size of 12: of the skip, and of the norms below it
 const [FONT_EMS, MIN_FONT_PIXELS] = [0.78, 11] // font size of the legend
 const LEGEND_EMS = 6.2 // its width, in ems of its font
-const NAMED_HALF_EMS = 3.3 // a lower half shows its name without the ends of its scale
+const NAMED_HALF_EMS = 3.3 // a half less high than this shows its name without the ends of its scale
 // Decades that every scale covers, so that nets can be compared by eye; a net that leaves them gets a wider scale.
 const DECADES = { act: [-6, 4], grad: [-8, 2] }
 // The log10 bounds of the scale of a half, for values before training.

@@ -1,4 +1,4 @@
-"""The tests of the player's pure modules, which Node runs."""
+"""Runs the tests of the player's pure modules in Node."""
 
 import subprocess
 from pathlib import Path
@@ -10,11 +10,11 @@ from tests.drawn import NODE
 
 @pytest.mark.skipif(NODE is None, reason="no node on this machine")
 def test_the_pure_modules_of_the_player_pass_their_own_tests() -> None:
-    done = subprocess.run(
+    node = subprocess.run(
         [str(NODE), "--test", *map(str, Path(__file__).parent.glob("*.test.mjs"))],
         capture_output=True,
         text=True,
         check=False,
         timeout=120,
     )
-    assert done.returncode == 0, done.stdout
+    assert node.returncode == 0, node.stdout
