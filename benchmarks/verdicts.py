@@ -10,8 +10,8 @@ from typing import Any
 
 from benchmarks.report import Figure
 from models.insight.baseline import loss_of_guessing
-from models.insight.outcome import final_loss, learned
-from models.insight.similar_nets import COUNTS, GRID, NET_GRIDS, RATES, STEPS
+from models.insight.outcome import final_loss, has_learned
+from models.insight.similar_nets import COUNTS, GRID, NET_GRIDS, RATES, TRAINED_STEPS
 from models.insight.verdict import verdict
 from models.spec import ARRANGEMENTS, NET_DEFAULTS, RunConfig
 from models.spec.cautions import config_caution
@@ -50,7 +50,7 @@ def configurations(count: int = COUNT, seed: int = SEED) -> list[RunConfig]:
 def _random_group(dice: Random) -> list[RunConfig]:
     """A shape at TOGETHER learning rates, each net with its own seed, gain and, in mixtures, initialisation."""
     net = dice.choice(("mlp", "mlp", "transformer"))
-    shape: dict[str, Any] = {"net": net, "steps": STEPS, "device": "cpu"}
+    shape: dict[str, Any] = {"net": net, "steps": TRAINED_STEPS, "device": "cpu"}
     shape |= NET_DEFAULTS[net] | {name: dice.choice(values) for name, values in NET_GRIDS[net].items()}
     named = dice.choice(list(ARRANGEMENTS)) if dice.random() < 1 / 3 else ""
     if not named:
@@ -87,8 +87,8 @@ def outcomes(configs: Iterable[RunConfig]) -> Iterator[Outcome]:
     for cfg in configs:
         shapes.setdefault(shape_of(cfg), []).append(cfg)
     for group in shapes.values():
-        runs = Batched(group, frames=(0, STEPS))
-        runs.advance(STEPS)
+        runs = Batched(group, frames=(0, TRAINED_STEPS))
+        runs.advance(TRAINED_STEPS)
         for cfg, trace in zip(group, runs.traces(), strict=True):
             yield Outcome(cfg, verdict(cfg, trace, 0).kind, end_of(cfg, trace))
 
@@ -122,4 +122,4 @@ def end_of(cfg: RunConfig, trace: Trace) -> str:
     guessing = loss_of_guessing(cfg.task)
     if not final_loss(trace) <= BLOWN_UP * guessing:
         return "diverges"
-    return "learns" if learned(trace, guessing) else "learns nothing"
+    return "learns" if has_learned(trace, guessing) else "learns nothing"

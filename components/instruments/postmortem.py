@@ -17,7 +17,7 @@ from models.content import Texts
 from models.export.findings import progress_sentence
 from models.insight.baseline import LEARNED_BELOW
 from models.insight.postmortem import GROWN, gradient_loss_sentence, postmortem
-from models.insight.remedy import LONGER, LONGEST, STEPS, has_failed
+from models.insight.remedy import LONGER_TRIAL_STEPS, LONGEST_TRIAL_STEPS, TRIAL_STEPS, has_failed
 from models.insight.verdict import EXPLODING, LARGE_UPDATE, verdict
 from models.spec import RunConfig
 from models.trace import Divergence, Trace
@@ -27,9 +27,9 @@ WORDS = Texts(
     exploding=EXPLODING,
     large=LARGE_UPDATE,
     grown=GROWN,
-    steps=STEPS,
-    longer=LONGER,
-    longest=LONGEST,
+    steps=TRIAL_STEPS,
+    longer=LONGER_TRIAL_STEPS,
+    longest=LONGEST_TRIAL_STEPS,
     learnt=LEARNED_BELOW,
 )
 

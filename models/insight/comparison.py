@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from models.insight.baseline import BETTER_BELOW, LEARNED_BELOW, guess_in_words, loss_of_guessing
-from models.insight.outcome import learned
+from models.insight.outcome import has_learned
 from models.insight.words import number
 from models.trace import Trace
 
@@ -40,7 +40,7 @@ class _Standing:
 def learners_sentence(runs: Runs, task: str) -> str:
     """Number of seeds that learned, for each finished run."""
     guessing = loss_of_guessing(task)
-    counts = {name: sum(learned(trace, guessing) for trace in traces) for name, traces in runs.items()}
+    counts = {name: sum(has_learned(trace, guessing) for trace in traces) for name, traces in runs.items()}
     return "; ".join(f"{name} learned in {count} of {len(runs[name])} seeds" for name, count in counts.items()) + "."
 
 

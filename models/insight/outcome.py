@@ -19,10 +19,10 @@ def outcome(trace: Trace, guessing: float) -> str:
     """One of OUTCOMES for a finished run; `guessing` is the loss of guessing."""
     if not final_loss(trace) <= MAX_STUCK_LOSS * guessing:
         return BLOWS_UP
-    return LEARNS if learned(trace, guessing) else STAYS
+    return LEARNS if has_learned(trace, guessing) else STAYS
 
 
-def learned(trace: Trace, guessing: float) -> bool:
+def has_learned(trace: Trace, guessing: float) -> bool:
     """Whether a finished run's loss is below LEARNED_BELOW * guessing, and its held-out loss below guessing."""
     held_out = trace.frames[-1].held_out_loss if trace.frames else math.nan
     return final_loss(trace) < LEARNED_BELOW * guessing and not held_out >= guessing

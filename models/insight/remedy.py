@@ -7,18 +7,18 @@ from typing import Any
 
 from models.answers import TrialResult
 from models.insight.baseline import BETTER_BELOW, LEARNED_BELOW, loss_of_guessing
-from models.insight.outcome import learned
+from models.insight.outcome import has_learned
 from models.spec import NORMS, RunConfig, knobs, plan
 from models.spec.arrangements import architecture_fields
 from models.spec.overrides import display_value
 from models.trace import Trace
 
-STEPS = 30  # of a trial, counted after its warm-up and after the step at which the run diverged
-LONGER = 120  # steps of a trial whose loss still falls, or is down at the loss of guessing
-LONGEST = 300  # steps of the best trials if none has learned sooner; at most those of the run
-NEARLY = 1.05  # times the loss of guessing; a trial below it may be about to learn
+TRIAL_STEPS = 30  # of a trial, counted after its warm-up and after the step at which the run diverged
+LONGER_TRIAL_STEPS = 120  # steps of a trial whose loss still falls, or is down at the loss of guessing
+LONGEST_TRIAL_STEPS = 300  # steps of the best trials if none has learned sooner; at most those of the run
+NEAR_GUESSING = 1.05  # times the loss of guessing; a trial below it may be about to learn
 USUAL_RATES = {"sgd": 0.1, "momentum": 0.01, "adam": 1e-3, "adamw": 1e-3}
-WARMUP = 30  # steps of the warm-up that is offered
+WARMUP_STEPS = 30  # steps of the warm-up that is offered
 # The order of changes if no cause is suspected: stabilise the architecture, then smaller steps, then smaller weights.
 ORDER = ("residual", "norm", "placement", "skip_scale", "branch_scale", "init_gain", "lr", "init", "warmup", "clip")
 
@@ -70,7 +70,7 @@ def judge_trial(
         diverged=diverged,
         learns=is_below(LEARNED_BELOW, 1.0),
         better=is_below(BETTER_BELOW, BETTER_BELOW),
-        steady=is_below(NEARLY),
+        steady=is_below(NEAR_GUESSING),
         falling=diverged < 0 and end < BETTER_BELOW * before,
     )
 
@@ -92,7 +92,7 @@ def has_failed(cfg: RunConfig, trace: Trace, row: int) -> bool:
     """Whether a run has diverged by this row, or ends at it without having learned."""
     if trace.divergence is not None:
         return row >= trace.divergence.rest_step
-    return row == cfg.steps and not learned(trace, loss_of_guessing(cfg.task))
+    return row == cfg.steps and not has_learned(trace, loss_of_guessing(cfg.task))
 
 
 def _changes(cfg: RunConfig) -> dict[str, dict[str, Any]]:
@@ -113,7 +113,7 @@ def _changes(cfg: RunConfig) -> dict[str, dict[str, Any]]:
         "init_gain": {"init_gain": 1.0} if cfg.init_gain > 1 else {},
         "lr": {"lr": max(1e-6, min(cfg.lr / 10, USUAL_RATES[cfg.optimizer]))},
         "init": {"init": "zero last" if cfg.residual else "fan-in"},
-        "warmup": {"warmup": WARMUP} if cfg.warmup < WARMUP < cfg.steps else {},
+        "warmup": {"warmup": WARMUP_STEPS} if cfg.warmup < WARMUP_STEPS < cfg.steps else {},
         "clip": {"clip": 1.0} if not cfg.clip or cfg.clip > 1 else {},
     }
 

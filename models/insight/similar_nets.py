@@ -13,9 +13,9 @@ from models.spec.cautions import config_caution
 from models.spec.overrides import mix_ln_overrides
 from models.spec.schedule import learning_rates
 
-STEPS = 300  # for which each net was trained
+TRAINED_STEPS = 300  # for which each net was trained
 MIN_NETS = 20  # fewest nets behind a sentence
-SLOW = 1 / 3  # a run is slow if its learning rates sum to less than this share of STEPS times the lowest rate of RATES
+SLOW_SHARE = 1 / 3  # of the least sum of learning rates that lets a net learn, below which a run is slow
 
 Values = tuple[object, ...]
 
@@ -52,7 +52,7 @@ NET_GRIDS: Mapping[str, Mapping[str, Values]] = {
         "batch": (8, 16),
     },
 }
-# Lowest and highest learning rate with which a pre-norm net of these sizes learns the task in STEPS.
+# Lowest and highest learning rate with which a pre-norm net of these sizes learns the task in TRAINED_STEPS steps.
 RATES: Mapping[tuple[str, str, str], tuple[float, float]] = {
     ("mlp", "digits", "sgd"): (0.01, 0.3),
     ("mlp", "digits", "momentum"): (0.003, 0.1),
@@ -73,7 +73,7 @@ FIELDS_OFF_GRID = ("net", "seed", "device", "steps", "lr", "overrides")  # `simi
 
 
 class Count(NamedTuple):
-    """How many of some nets learn, by `outcome.learned`."""
+    """How many of some nets learn, by `outcome.has_learned`."""
 
     learn: int
     nets: int
@@ -97,8 +97,8 @@ def similar_nets_sentence(cfg: RunConfig, start: str) -> str:
     if rates is None or config_caution(cfg):
         return ""
     lowest, highest = rates
-    lr_sum, lr_sum_needed = sum(learning_rates(cfg)), lowest * STEPS
-    if start in ("healthy", "inert", "borderline") and lr_sum < SLOW * lr_sum_needed:
+    lr_sum, lr_sum_needed = sum(learning_rates(cfg)), lowest * TRAINED_STEPS
+    if start in ("healthy", "inert", "borderline") and lr_sum < SLOW_SHARE * lr_sum_needed:
         return (
             f"Slow: the learning rates of these {cfg.steps} steps add up to {number(lr_sum, 1)}; small nets that "
             f"learned had {number(lr_sum_needed, 2)} or more."
@@ -107,11 +107,12 @@ def similar_nets_sentence(cfg: RunConfig, start: str) -> str:
     if count is None or count.nets < MIN_NETS or not lowest <= cfg.lr <= highest or not _is_within_grid(cfg):
         return ""
     most_learn = 2 * count.learn > count.nets
-    may_need_longer = most_learn and cfg.steps < STEPS
-    may_learn_later = not most_learn and cfg.steps > STEPS
+    may_need_longer = most_learn and cfg.steps < TRAINED_STEPS
+    may_learn_later = not most_learn and cfg.steps > TRAINED_STEPS
     if may_need_longer or may_learn_later:
         return ""
-    return f"Of {count.nets} small nets drawn at random that start like this, {count.learn} learn in {STEPS} steps."
+    nets = f"Of {count.nets} small nets drawn at random that start like this"
+    return f"{nets}, {count.learn} learn in {TRAINED_STEPS} steps."
 
 
 def _is_within_grid(cfg: RunConfig) -> bool:

@@ -8,7 +8,7 @@ import numpy as np
 from models.answers import Trial, TrialResult
 from models.insight.baseline import loss_of_guessing
 from models.insight.outcome import LAST
-from models.insight.remedy import LONGER, LONGEST, STEPS, candidates, judge_trial
+from models.insight.remedy import LONGER_TRIAL_STEPS, LONGEST_TRIAL_STEPS, TRIAL_STEPS, candidates, judge_trial
 from models.instruments.surgery import evaluate_held_out
 from models.spec import RunConfig
 from models.training import Replays, Run, Work
@@ -16,7 +16,7 @@ from models.training.replay import rescale_progress, train_to
 
 MAX_WARMUP_STEPS = 60  # by which a trial is extended
 MAX_LEARNING = 3  # trials that learn, after which no further changes are tried
-MAX_CONTINUED = 2  # trials that continue up to LONGEST if none has learned
+MAX_CONTINUED = 2  # trials that continue up to LONGEST_TRIAL_STEPS if none has learned
 
 
 def trial(
@@ -32,9 +32,9 @@ def trial(
     for at, remedy in enumerate(remedies):
         run = Run(replace(cfg, **remedy.fields), probe=False, frames=False)
         extension = max(diverged, 0) + min(run.cfg.warmup, MAX_WARMUP_STEPS)
-        for steps in (STEPS, LONGER):
-            end = min(cfg.steps, LONGEST, steps + extension)
-            low, high = (at + done / (LONGER + extension + LONGEST) for done in (run.step, end))
+        for steps in (TRIAL_STEPS, LONGER_TRIAL_STEPS):
+            end = min(cfg.steps, LONGEST_TRIAL_STEPS, steps + extension)
+            low, high = (at + done / (LONGER_TRIAL_STEPS + extension + LONGEST_TRIAL_STEPS) for done in (run.step, end))
             yield from rescale_progress(train_to(run, end), low / len(remedies), high / len(remedies))
             result = _result(run)
             if result.learns or not (result.steady or result.falling):
@@ -46,7 +46,7 @@ def trial(
     if not any(result.learns for result in results):
         steady = [at for at, result in enumerate(results) if result.steady]
         for at in sorted(steady, key=lambda at: results[at].held_out)[:MAX_CONTINUED]:
-            yield from rescale_progress(train_to(runs[at], min(cfg.steps, LONGEST)), 0.99, 1.0)
+            yield from rescale_progress(train_to(runs[at], min(cfg.steps, LONGEST_TRIAL_STEPS)), 0.99, 1.0)
             results[at] = _result(runs[at])
     return Trial(tuple(results))
 

@@ -8,7 +8,16 @@ from hypothesis import given
 
 from models.insight.baseline import LEARNED_BELOW, loss_of_guessing
 from models.insight.postmortem import RULES, UNEXPLAINED, postmortem
-from models.insight.remedy import LONGER, LONGEST, NEARLY, ORDER, candidates, has_failed, judge_trial, rank_helpful
+from models.insight.remedy import (
+    LONGER_TRIAL_STEPS,
+    LONGEST_TRIAL_STEPS,
+    NEAR_GUESSING,
+    ORDER,
+    candidates,
+    has_failed,
+    judge_trial,
+    rank_helpful,
+)
 from models.instruments.trial import trial
 from models.spec import RunConfig, knobs
 from models.spec.pairings import differing_fields
@@ -71,7 +80,7 @@ def test_a_run_that_fails_learns_with_what_is_offered_first(cfg):
     assert set(differing_fields((cfg, other))) == set(first.fields)
     good = trained(replace(other, steps=300)).trace()
     assert good.divergence is None
-    share = LEARNED_BELOW if tried[first.label].learns else NEARLY  # a transformer that copies takes longer
+    share = LEARNED_BELOW if tried[first.label].learns else NEAR_GUESSING  # a transformer that copies takes longer
     assert good.loss[-20:].mean() < share * loss_of_guessing(cfg.task)
 
 
@@ -171,7 +180,7 @@ def test_pre_norm_is_named_as_what_helps_a_post_norm_transformer_of_48_blocks():
     helping, tried = offered(cfg, diverged=False)
     assert "placement pre-norm" in [one.label for one in helping]
     best = tried["placement pre-norm"]
-    assert LONGER < best.steps <= LONGEST
+    assert LONGER_TRIAL_STEPS < best.steps <= LONGEST_TRIAL_STEPS
     assert best.learns
     assert best.held_out < 0.9 * loss_of_guessing("book")
 

@@ -14,7 +14,7 @@ from models.insight.similar_nets import (
     MIN_NETS,
     NET_GRIDS,
     RATES,
-    STEPS,
+    TRAINED_STEPS,
     Count,
     similar_nets_sentence,
 )
@@ -33,7 +33,7 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("counted")
 def test_nothing_is_promised_to_a_shorter_run_nor_denied_to_a_longer_one() -> None:
-    shorter, longer = (replace(MLP, steps=steps) for steps in (STEPS - 100, STEPS + 100))
+    shorter, longer = (replace(MLP, steps=steps) for steps in (TRAINED_STEPS - 100, TRAINED_STEPS + 100))
     assert (similar_nets_sentence(shorter, "healthy"), similar_nets_sentence(longer, "exploding")) == ("", "")
     assert similar_nets_sentence(longer, "healthy")
     assert similar_nets_sentence(shorter, "exploding")
