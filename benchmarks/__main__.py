@@ -47,12 +47,12 @@ def main(
         before = stolen_ticks()
         for figure in parts[name]():
             print(show(name, figure), flush=True)
-        print(show(name, _disturbed(before)), flush=True)
+        print(show(name, _interference(before)), flush=True)
     return 0
 
 
-def _disturbed(before: tuple[float, float]) -> Figure:
-    """The trustworthiness of the figures above: goals hold for an idle machine whose default step takes 10 ms."""
+def _interference(before: tuple[float, float]) -> Figure:
+    """How busy the machine was: the goals are for an idle machine on which the default net's step takes 10 ms."""
     (stolen, total), (stolen_before, total_before) = stolen_ticks(), before
     share = (stolen - stolen_before) / max(total - total_before, 1.0)
     return Figure(

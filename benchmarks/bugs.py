@@ -188,7 +188,7 @@ class Layer(nn.Module):
 
 
 class TwoExperts(nn.Module):
-    """Two experts, which take turns, or of which only one is ever called: the number `always`."""
+    """Two experts that take turns; with `always`, only the expert of that index is called."""
 
     def __init__(self, block: nn.Module, always: int | None) -> None:
         super().__init__()
@@ -237,7 +237,7 @@ def clip(training: Training, limit: float) -> None:
 # --- bugs ---
 
 
-def copied_layers(training: Training) -> None:
+def copy_layers(training: Training) -> None:
     """Every block starts as a deep copy of the first, as in `nn.TransformerEncoder`."""
     for index in range(1, DEPTH):
         training.model.blocks[index] = copy.deepcopy(training.model.blocks[0])
@@ -263,7 +263,7 @@ def batch_with_infinity(training: Training) -> None:
     training.batch = batch
 
 
-def thawed_late(training: Training) -> None:
+def thaw_late(training: Training) -> None:
     """The stem is frozen until step 20, but the optimiser has it from the start."""
     for parameter in training.model.stem.parameters():
         parameter.requires_grad_(False)
@@ -315,7 +315,7 @@ def random_labels(training: Training) -> None:
 
 
 BUGS: dict[str, tuple[Case, tuple[str, ...]]] = {
-    "layers are copies": (copied_layers, ("AN-I1",)),
+    "layers are copies": (copy_layers, ("AN-I1",)),
     "clipped at 0.01": (lambda training: clip(training, 0.01), ("AN-C1",)),
     "explodes behind a clip": (exploding_behind_a_clip, ("AN-C2",)),
     "an expert is never chosen": (
@@ -334,7 +334,7 @@ BUGS: dict[str, tuple[Case, tuple[str, ...]]] = {
     "zero_grad is never called": (lambda training: setattr(training, "zero_gradients", lambda: None), ("AN-G3",)),
     "infinity in a batch": (batch_with_infinity, ("AN-N2",)),
     "a block is called 2 to 4 times": (change_number_of_calls, ("AN-S2",)),
-    "frozen until step 20": (thawed_late, ("AN-W2",)),
+    "frozen until step 20": (thaw_late, ("AN-W2",)),
     "sigmoids without skips": (lambda training: remove_residuals(training, torch.sigmoid, 1.0, 12), ("AN-G1", "AN-S1")),
     "a rate of 1e-9": (lambda training: setattr(training, "lr", 1e-9), ("AN-U1",)),
     "a rate of 1e20": (lambda training: use_sgd(training, 1e20), ("AN-N1",)),

@@ -87,7 +87,7 @@ def budget(configs: Sequence[RunConfig] = CONFIGS, rounds: int = 6) -> list[Figu
     note = f"this machine takes {machine.fixed:g} times the reference's time for parts, {machine.growing:g} for sizes"
     return [
         Figure("measured / estimated, median", speed, note=note),
-        *(_off(cfg, *pair) for cfg, pair in pairs.items()),
+        *(_error_figure(cfg, *pair) for cfg, pair in pairs.items()),
     ]
 
 
@@ -99,7 +99,7 @@ def name_of(cfg: RunConfig) -> str:
     return " ".join(words + [str(value) for field, value in values.items() if value != getattr(default, field)])
 
 
-def _off(cfg: RunConfig, estimated: float, measured: float) -> Figure:
+def _error_figure(cfg: RunConfig, estimated: float, measured: float) -> Figure:
     off = max(estimated / measured, measured / estimated)
     note = f"estimated {1e3 * estimated:.3g} ms, measured {1e3 * measured:.3g} ms"
     return Figure(f"off by a factor, {name_of(cfg)}", off, at_most=1.3, note=note)

@@ -223,7 +223,7 @@ class _Graph:
             for parent in _parents(node):
                 mask |= self.ancestors[self.index[parent]]
             self.ancestors.append(mask)
-            self.weighted |= (1 << index) * _is(node, WEIGHTED)
+            self.weighted |= (1 << index) * _has_kind(node, WEIGHTED)
 
     def is_skip_of(self, side: Any, branch: Any) -> bool:
         """Whether one side of an addition is the skip of the other, its branch."""
@@ -234,11 +234,11 @@ class _Graph:
             weighted_in_branch = (branch_mask & ~self.ancestors[index] & self.weighted).bit_count()
             if branch_mask >> index & 1 and weighted_in_branch > convolutions:
                 return True
-            if _is(node, ("Convolution",)):
+            if _has_kind(node, ("Convolution",)):
                 convolutions += 1
-            elif not _is(node, PASSING) and not (convolutions or _is(node, NORM_OR_POOL)):
+            elif not _has_kind(node, PASSING) and not (convolutions or _has_kind(node, NORM_OR_POOL)):
                 return False
-            parents = [parent for parent in _parents(node) if not _is(parent, ("Accumulate",))]
+            parents = [parent for parent in _parents(node) if not _has_kind(parent, ("Accumulate",))]
             if len(parents) != 1 or convolutions > 1:
                 return False
             node = parents[0]
@@ -266,7 +266,7 @@ def _parents(node: Any) -> list[Any]:
     return [parent for parent in parents if "AccumulateGrad" not in parent.name()]
 
 
-def _is(node: Any, kinds: tuple[str, ...]) -> bool:
+def _has_kind(node: Any, kinds: tuple[str, ...]) -> bool:
     name: str = node.name().partition("Backward")[0]
     return any(name == kind or (len(kind) > 3 and name.startswith(kind)) for kind in kinds)
 

@@ -18,40 +18,40 @@ STEPS = 300
 SMALL = {"steps": STEPS, "batch": 32, "width": 32, "device": "cpu"}
 
 
-def _named(name: str, **fields: object) -> RunConfig:
+def _small_config(name: str, **fields: object) -> RunConfig:
     return RunConfig.arranged(name, **(SMALL | fields))
 
 
 FAILING = {
-    "no norm, 32 blocks": _named("residual only", depth=32, lr=0.05, width=64, batch=64),
-    "no norm, 64 blocks": _named("residual only", depth=64),
-    "no norm, learning rate 0.1": _named("residual only", depth=24, lr=0.1),
-    "no norm, branch scale 2": _named("residual only", depth=16, branch_scale=2.0),
-    "no norm, skip weight 1.5": _named("residual only", depth=24, skip_scale=1.5),
+    "no norm, 32 blocks": _small_config("residual only", depth=32, lr=0.05, width=64, batch=64),
+    "no norm, 64 blocks": _small_config("residual only", depth=64),
+    "no norm, learning rate 0.1": _small_config("residual only", depth=24, lr=0.1),
+    "no norm, branch scale 2": _small_config("residual only", depth=16, branch_scale=2.0),
+    "no norm, skip weight 1.5": _small_config("residual only", depth=24, skip_scale=1.5),
     "no norm, skip weight 2, 100 blocks": RunConfig(norm="none", skip_scale=2.0, depth=100, width=32, device="cpu"),
-    "no norm, Adam": _named("residual only", depth=48, optimizer="adam"),
-    "no norm, orthogonal": _named("residual only", depth=32, init="orthogonal"),
-    "plain He, 32 blocks": _named("plain", depth=32, init="he", lr=0.1),
-    "plain He, 128 blocks": _named("plain", depth=128, init="he", lr=0.1),
-    "plain He, Adam": _named("plain", depth=32, init="he", optimizer="adam", lr=0.1),
-    "plain, init gain 4": _named("plain", depth=32, init_gain=4.0),
-    "plain, init gain 10": _named("plain", depth=32, init_gain=10.0),
-    "plain identity, 48 blocks": _named("plain", depth=48, activation="identity", init="he"),
-    "plain tanh": _named("plain", depth=24, activation="tanh", init="he", init_gain=2.0, lr=1.0),
-    "plain, 4 blocks, learning rate 1": _named("plain", depth=4, lr=1.0),
-    "plain, 32 blocks": _named("plain", depth=32),
-    "post-norm, learning rate 1": _named("post-norm", depth=32, lr=1.0),
-    "post-norm, learning rate 10": _named("post-norm", depth=12, lr=10.0),
-    "pre-norm, learning rate 10": _named("pre-norm", depth=16, lr=10.0),
-    "pre-norm, skip weight 256": _named("pre-norm", depth=16, skip_scale=256.0),
-    "ReZero, learning rate 1": _named("ReZero", depth=16, lr=1.0),
-    "batch norm, no residual": _named("plain", depth=48, norm="batch norm", placement="pre-norm", lr=1.0),
-    "layer norm, no residual": _named("pre-norm", depth=48, residual=False, lr=0.3),
-    "dynamic tanh, learning rate 3": _named("pre-norm", depth=32, norm="dynamic tanh", lr=3.0),
-    "transformer, SGD at 10": _named(
+    "no norm, Adam": _small_config("residual only", depth=48, optimizer="adam"),
+    "no norm, orthogonal": _small_config("residual only", depth=32, init="orthogonal"),
+    "plain He, 32 blocks": _small_config("plain", depth=32, init="he", lr=0.1),
+    "plain He, 128 blocks": _small_config("plain", depth=128, init="he", lr=0.1),
+    "plain He, Adam": _small_config("plain", depth=32, init="he", optimizer="adam", lr=0.1),
+    "plain, init gain 4": _small_config("plain", depth=32, init_gain=4.0),
+    "plain, init gain 10": _small_config("plain", depth=32, init_gain=10.0),
+    "plain identity, 48 blocks": _small_config("plain", depth=48, activation="identity", init="he"),
+    "plain tanh": _small_config("plain", depth=24, activation="tanh", init="he", init_gain=2.0, lr=1.0),
+    "plain, 4 blocks, learning rate 1": _small_config("plain", depth=4, lr=1.0),
+    "plain, 32 blocks": _small_config("plain", depth=32),
+    "post-norm, learning rate 1": _small_config("post-norm", depth=32, lr=1.0),
+    "post-norm, learning rate 10": _small_config("post-norm", depth=12, lr=10.0),
+    "pre-norm, learning rate 10": _small_config("pre-norm", depth=16, lr=10.0),
+    "pre-norm, skip weight 256": _small_config("pre-norm", depth=16, skip_scale=256.0),
+    "ReZero, learning rate 1": _small_config("ReZero", depth=16, lr=1.0),
+    "batch norm, no residual": _small_config("plain", depth=48, norm="batch norm", placement="pre-norm", lr=1.0),
+    "layer norm, no residual": _small_config("pre-norm", depth=48, residual=False, lr=0.3),
+    "dynamic tanh, learning rate 3": _small_config("pre-norm", depth=32, norm="dynamic tanh", lr=3.0),
+    "transformer, SGD at 10": _small_config(
         "pre-norm", net="transformer", task="copy", optimizer="sgd", lr=10.0, depth=3, batch=8
     ),
-    "transformer, no norm": _named(
+    "transformer, no norm": _small_config(
         "residual only", net="transformer", task="copy", optimizer="momentum", lr=0.1, depth=12, batch=8
     ),
 }

@@ -85,7 +85,9 @@ def panel(
     if not any(key[0] == arrangement for key in cells):
         return figure_of([], layout, "not computed yet")
     values, divergence_steps = grid(spec, outcomes, arrangement, measure)
-    texts = [[_hover(spec, cells.get((arrangement, x, y), []), x, y) for x in spec.x.values] for y in spec.y.values]
+    texts = [
+        [_hover_text(spec, cells.get((arrangement, x, y), []), x, y) for x in spec.x.values] for y in spec.y.values
+    ]
     shade = {
         "name": arrangement,
         "hue": HUES.get(measure, LOSS_HUE),
@@ -247,7 +249,7 @@ def _hatching(divergence_steps: np.ndarray, values: np.ndarray) -> list[dict[str
     return [strokes, steps]
 
 
-def _hover(spec: MapSpec, runs: Sequence[Outcome], x: float, y: float) -> str:
+def _hover_text(spec: MapSpec, runs: Sequence[Outcome], x: float, y: float) -> str:
     """The hover text of a cell."""
     lines = [f"{knobs()[spec.x.field][1].label} {number(x, 6)}, {knobs()[spec.y.field][1].label} {number(y, 6)}"]
     if not runs:

@@ -82,7 +82,7 @@ def decode(message: dict[str, Any]) -> Hello | Request:
         target_rows = tuple(_number(rows, "want", MAX_ROWS) for rows in _list(message, "wants"))
         return Request(target_rows, _number(message.get("at", 0), "at", MAX_ROWS), message.get("playing") is True)
     turn = _number(message.get("turn", 0), "turn", MAX_ROWS)
-    return Hello(turn, message["ticket"], tuple(_shown(run) for run in _list(message, "runs")))
+    return Hello(turn, message["ticket"], tuple(_decode_run(run) for run in _list(message, "runs")))
 
 
 @dataclass
@@ -109,7 +109,7 @@ def _list(message: dict[str, Any], name: str) -> list[Any]:
     return items
 
 
-def _shown(run: Any) -> ShownRun | ShownRecording:
+def _decode_run(run: Any) -> ShownRun | ShownRecording:
     if isinstance(run, dict) and "recording" in run:
         names = run["recording"], run.get("file", "")
         if not all(isinstance(name, str) and len(name) <= bounds.MAX_NAME_CHARS for name in names):

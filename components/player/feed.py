@@ -42,10 +42,10 @@ def frame_json(cfg: RunConfig, frame: Frame) -> dict[str, Any]:
     """A frame for the browser: its numbers, None if not finite, and its picture as a figure or as text.
 
     `ten`: ten digits, the same in every frame, with a letter of INKS per pixel, and the net's answers, None if its
-    output is not finite. `journey`: ten samples after each of `blocks`, from the input (0) on. `size`: the RMS of each.
-    `turn`: the angle of its direction, in radians, in the plane with the largest share of all directions. `in_plane`:
-    its own share there. `outcome` and `alike`: the sentence beside it. `edge`: the size at the frame's edge, in units
-    of the input's.
+    output is not finite. `journey`: ten samples after each of `blocks`, where 0 is the input. Its `size` is the RMS of
+    each sample; `turn` the angle of its direction, in radians, in the plane that fits all directions best; `in_plane`
+    the length of its direction's projection on that plane; `outcome` and `alike` a sentence; `edge` the size at the
+    frame's edge, in units of the input's.
     """
     picture = frame.picture
     draw = PICTURES.get(TASKS[cfg.task].kind) if "kind" in picture else None
@@ -122,7 +122,7 @@ def all_messages(log: RequestedLog, number: int) -> Iterator[str | bytes]:
 
 
 class RunFeed:
-    """A run of a connection, by its number there. Without an `owner` whose page shows it, it is not trained.
+    """A run of a connection, by its number there. It is trained only for an `owner` whose page shows it.
 
     `sent`: the number of rows in the browser. `recorded`: whether these come with the app; the run's own replace them.
     """
@@ -137,7 +137,7 @@ class RunFeed:
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """The keys whose news to follow: those of the log and of the question for its row 0."""
+        """The keys to follow: those of the log and of the question for its row 0."""
         return self.key, question_message(answers.OPENED, self.cfg, {"seeds": self.seeds})["key"]
 
     def request(self, trainer: Trainer, seconds: float) -> None:

@@ -99,7 +99,7 @@ class Connection(PageConnection):
 
     def _receive(self, message: Hello | Request) -> None:
         if isinstance(message, Hello):
-            self._greet(message)
+            self._apply_hello(message)
         elif len(message.target_rows) != len(self.feeds):
             raise ValueError("a request for other runs than those of the hello")
         else:
@@ -110,7 +110,7 @@ class Connection(PageConnection):
         self._renewed_at = 0.0
         self.wake.set()
 
-    def _greet(self, hello: Hello) -> None:
+    def _apply_hello(self, hello: Hello) -> None:
         owner = TICKETS.owner(hello.ticket)
         if owner is not None:
             owner = owner._replace(connection=id(self))

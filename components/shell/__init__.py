@@ -1,1 +1,1 @@
-"""What every page shares besides charts: address and links, hidden parts, theme, session, text and names."""
+"""The frame of every page: address and links, hidden parts, theme, session, text and names."""
