@@ -5,13 +5,13 @@ import math
 import numpy as np
 
 from models.insight.baseline import LEARNED_BELOW
-from models.insight.verdict import LAST
+from models.insight.verdict import LAST_ROWS
 from models.insight.words import decades, number
 from models.trace import Trace
 
 LEARNS, BLOWS_UP, STAYS = "learns", "blows up", "gets stuck"
 OUTCOMES = (LEARNS, BLOWS_UP, STAYS)
-LATELY = 10  # consecutive rows over which a loss is averaged, because a single batch may be lucky
+RECENT_ROWS = 10  # consecutive rows over which a loss is averaged, because a single batch may be lucky
 MAX_STUCK_LOSS = 2.0  # times the loss of guessing; a final loss above it counts as blown up
 
 
@@ -29,13 +29,15 @@ def has_learned(trace: Trace, guessing: float) -> bool:
 
 
 def final_loss(trace: Trace) -> float:
-    """Mean of the last LAST training losses; infinite after a divergence."""
-    return math.inf if trace.divergence else float(np.mean(trace.loss[-LAST:], dtype=np.float64))
+    """Mean of the last LAST_ROWS training losses; infinite after a divergence."""
+    return math.inf if trace.divergence else float(np.mean(trace.loss[-LAST_ROWS:], dtype=np.float64))
 
 
 def recent_losses(loss: np.ndarray) -> np.ndarray:
-    """Mean over every LATELY consecutive losses, (T,) -> (T - LATELY + 1,); empty if T < LATELY."""
-    return np.convolve(loss, np.full(LATELY, 1 / LATELY), "valid") if len(loss) >= LATELY else np.empty(0)
+    """Mean over every RECENT_ROWS consecutive losses, (T,) -> (T - RECENT_ROWS + 1,); empty if T < RECENT_ROWS."""
+    if len(loss) < RECENT_ROWS:
+        return np.empty(0)
+    return np.convolve(loss, np.full(RECENT_ROWS, 1 / RECENT_ROWS), "valid")
 
 
 def stream_change(trace: Trace) -> float:

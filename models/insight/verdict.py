@@ -65,7 +65,7 @@ DISTINCT_COSINE = 0.7  # mean cosine below which samples have different directio
 ONE_DIRECTION, FEW_DIRECTIONS = 1.5, 1.8  # number of directions in which samples differ where the head reads them
 FEW_DIRECTIONS_PER_TOKEN = 3.5  # the same for tasks that ask each token for one of many answers
 LARGE_UPDATE = 0.3  # |change| / |weights| of a block in one step
-LAST = 20  # rows over which the loss is averaged, because a single batch says little
+LAST_ROWS = 20  # rows over which the loss is averaged, because a single batch says little
 DEAD = 0.5  # share of a block's ReLU units that output 0 for every token of the test set
 INERT = 1e-3  # largest branch over largest stream, below which the branches add nothing yet
 MIN_NORM_TOKENS = 8  # tokens of a batch, below which the statistics of batch norm are mostly noise
@@ -192,8 +192,8 @@ def modes_sentence(frame: Frame | None, row: int) -> str:
 
 
 def _recent_loss(trace: Trace, row: int) -> float:
-    """Mean training loss of up to LAST rows until `row`, all from the later half of the run so far."""
-    return float(np.mean(trace.loss[row - min(LAST - 1, row // 2) : row + 1], dtype=np.float64))
+    """Mean training loss of up to LAST_ROWS rows until `row`, all from the later half of the run so far."""
+    return float(np.mean(trace.loss[row - min(LAST_ROWS - 1, row // 2) : row + 1], dtype=np.float64))
 
 
 def _comparison_with_guessing(recent: float, held_out: float, first: float, guessing: float) -> str:

@@ -7,7 +7,7 @@ import numpy as np
 
 from models.answers import Trial, TrialResult
 from models.insight.baseline import loss_of_guessing
-from models.insight.outcome import LAST
+from models.insight.outcome import LAST_ROWS
 from models.insight.remedy import LONGER_TRIAL_STEPS, LONGEST_TRIAL_STEPS, TRIAL_STEPS, candidates, judge_trial
 from models.instruments.surgery import evaluate_held_out
 from models.spec import RunConfig
@@ -53,7 +53,7 @@ def trial(
 
 def _result(run: Run) -> TrialResult:
     loss = run.trace().loss
-    window = min(LAST, max(1, len(loss) // 6))
+    window = min(LAST_ROWS, max(1, len(loss) // 6))
     return judge_trial(
         steps=run.step,
         start=float(loss[0]),

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from models.insight.outcome import LATELY, final_cosine, gradient_change, recent_losses, stream_change
+from models.insight.outcome import RECENT_ROWS, final_cosine, gradient_change, recent_losses, stream_change
 from models.insight.words import change_in_words, number
 from models.spec import RunConfig, knobs
 from models.spec.overrides import display_value
@@ -84,7 +84,7 @@ def rule_violations(challenge: Challenge, cfg: RunConfig) -> tuple[str, ...]:
 
 
 def loss_within(target: float, steps: int) -> Goal:
-    """Goal: a mean training loss over LATELY batches of at most `target` before step `steps`."""
+    """Goal: a mean training loss over RECENT_ROWS batches of at most `target` before step `steps`."""
 
     def is_met(trace: Trace) -> tuple[bool, str]:
         recent = recent_losses(trace.loss[:steps])
@@ -93,10 +93,10 @@ def loss_within(target: float, steps: int) -> Goal:
         best = int(np.nanargmin(recent))
         below = np.flatnonzero(recent <= target)
         if len(below):
-            return True, f"it is {number(recent[below[0]])} at step {below[0] + LATELY - 1}"
-        return False, f"the lowest was {number(recent[best])}, at step {best + LATELY - 1}"
+            return True, f"it is {number(recent[below[0]])} at step {below[0] + RECENT_ROWS - 1}"
+        return False, f"the lowest was {number(recent[best])}, at step {best + RECENT_ROWS - 1}"
 
-    return Goal(f"a loss of {target:g} (mean of {LATELY} batches) within {steps} steps", is_met)
+    return Goal(f"a loss of {target:g} (mean of {RECENT_ROWS} batches) within {steps} steps", is_met)
 
 
 def first_loss_at_most(bound: float) -> Goal:

@@ -9,7 +9,15 @@ import numpy as np
 from models.content import Texts
 from models.experiment import Judgement, Values, judge
 from models.insight.baseline import loss_of_guessing
-from models.insight.outcome import LAST, LATELY, final_cosine, final_loss, gradient_change, recent_losses, stream_change
+from models.insight.outcome import (
+    LAST_ROWS,
+    RECENT_ROWS,
+    final_cosine,
+    final_loss,
+    gradient_change,
+    recent_losses,
+    stream_change,
+)
 from models.insight.words import change_in_words, number
 from models.trace import Trace
 
@@ -25,7 +33,7 @@ def learned(trace: Trace) -> bool:
 
 
 def losses_in_words(traces: Mapping[str, Trace], detail: str = "") -> str:
-    """Final loss and accuracy of each net as sentences; with `detail` "lowest" also the least mean of LATELY losses.
+    """Final loss and accuracy of each net as sentences; "lowest" adds the least mean of RECENT_ROWS losses.
 
     "“without” diverged at step 3. Mean loss of the last 20 steps: with a residual: 0.01, held-out accuracy 95%."
     """
@@ -37,10 +45,10 @@ def losses_in_words(traces: Mapping[str, Trace], detail: str = "") -> str:
         end = TEXTS("end", net=name, loss=number(final_loss(trace)))
         recent = recent_losses(trace.loss)
         if detail == "lowest" and np.isfinite(recent).any():
-            end += " " + TEXTS("lowest", lately=LATELY, lowest=number(np.nanmin(recent)))
+            end += " " + TEXTS("lowest", lately=RECENT_ROWS, lowest=number(np.nanmin(recent)))
         accuracy = trace.frames[-1].held_out_accuracy if trace.frames else float("nan")
         ends_by_net.append(end + (TEXTS("accuracy", accuracy=accuracy) if np.isfinite(accuracy) else ""))
-    ends = [TEXTS("ends", last=LAST, ends="; ".join(ends_by_net))] if ends_by_net else []
+    ends = [TEXTS("ends", last=LAST_ROWS, ends="; ".join(ends_by_net))] if ends_by_net else []
     return " ".join([*diverged, *ends])
 
 
@@ -73,7 +81,7 @@ def which_learn(
 ) -> Judgement:
     """Which nets learn: the option that names exactly these, or OTHERWISE.
 
-    A net learns if its final loss is low; with `loss_below`, if a mean of LATELY losses ever is below it; with
+    A net learns if its final loss is low; with `loss_below`, if a mean of RECENT_ROWS losses ever is below it; with
     `accuracy`, if its held-out accuracy reaches that after the last step.
     """
     has_learned: Callable[[Trace], bool] = learned

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from models.insight.outcome import LATELY, final_loss, gradient_change, recent_losses
+from models.insight.outcome import RECENT_ROWS, final_loss, gradient_change, recent_losses
 from models.maps.spec import MAX_RUNS_OF_MAP, MapSpec
 from models.spec import RunConfig
 from models.spec.budget import (
@@ -47,9 +47,9 @@ class Outcome:
     """The outcome of one run of a cell.
 
     `final_loss` is infinite after a divergence; `accuracy` is held-out, after the last step. `steps_to_target`: the
-    first step at which the mean of LATELY losses is at most the target, or None. `gradient_ratio`: decades by which the
-    stream's gradient at initialisation grows on its way back. `diverged`: the step of the first non-finite number, or
-    None, and `site` where it is.
+    first step at which a mean of RECENT_ROWS losses is at most the target, or None. `gradient_ratio`: decades by which
+    the stream's gradient at initialisation grows on its way back. `diverged`: the step of the first non-finite number,
+    or None, and `site` where it is.
     """
 
     arrangement: str
@@ -118,7 +118,7 @@ def outcome(cell: Cell, cfg: RunConfig, trace: Trace, target: float) -> Outcome:
         cfg.seed,
         final_loss=final_loss(trace),
         accuracy=math.nan if divergence or not trace.frames else float(trace.frames[-1].held_out_accuracy),
-        steps_to_target=int(reached[0]) + LATELY - 1 if len(reached) else None,
+        steps_to_target=int(reached[0]) + RECENT_ROWS - 1 if len(reached) else None,
         gradient_ratio=gradient_change(trace),
         diverged=divergence.step if divergence else None,
         site=divergence.site if divergence else "",
