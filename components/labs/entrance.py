@@ -212,30 +212,22 @@ class _Column:
     def _draw_box(self, name: str, kind: str) -> None:
         self._draw_wire(GAP_PIXELS)
         self.y -= DRAWING_SIZE.box_height
-        self._draw_button(
-            name,
-            lambda: self.drawing.rect(
-                name, self.x - BOX_REACH, self.y + DRAWING_SIZE.box_height / 2, 2 * BOX_REACH, kind
-            ),
-        )
+        middle = self.y + DRAWING_SIZE.box_height / 2
+        self._draw_button(name, lambda: self.drawing.rect(name, self.x - BOX_REACH, middle, 2 * BOX_REACH, kind))
 
     def _draw_add(self, name: str) -> None:
         """A circle that adds the positions or a residual."""
         self._draw_wire(GAP_PIXELS)
-        self.y -= 2 * DRAWING_SIZE.add_radius
-        drawing = self.drawing
+        radius, drawing = DRAWING_SIZE.add_radius, self.drawing
+        self.y -= 2 * radius
+        middle = self.y + radius
         drawing.x = self.x
 
         def draw_circle() -> None:
-            drawing.add(self.y + DRAWING_SIZE.add_radius)
+            drawing.add(middle)
             if name == "positions":
-                drawing.wire(
-                    self.x + DRAWING_SIZE.add_radius,
-                    self.y + DRAWING_SIZE.add_radius,
-                    self.x + 26,
-                    self.y + DRAWING_SIZE.add_radius,
-                )
-                drawing.text(name, self.x + 58, self.y + DRAWING_SIZE.add_radius, "side")
+                drawing.wire(self.x + radius, middle, self.x + 26, middle)
+                drawing.text(name, self.x + 58, middle, "side")
 
         self._draw_button(name, draw_circle)
 
