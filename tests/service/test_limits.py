@@ -130,9 +130,9 @@ def test_silence_is_longer_than_an_honest_step() -> None:
 def test_a_server_below_the_default_network_opens_with_a_smaller_one() -> None:
     code = """
 from models.spec import RunConfig
-from models.spec.budget import fitted, over_budget
-assert over_budget(RunConfig())
-print(over_budget(fitted(RunConfig())), fitted(RunConfig()).steps)
+from models.spec.budget import fit_to_budget, budget_refusal
+assert budget_refusal(RunConfig())
+print(budget_refusal(fit_to_budget(RunConfig())), fit_to_budget(RunConfig()).steps)
 from models.service import client
 from tests.app_page import playground, charts
 from tests.inprocess import InProcessTrainer
