@@ -26,7 +26,7 @@ NEVER_UP = (sys.executable, "-c", "import sys; sys.stdin.read()")
 @pytest.mark.parametrize("cfg", recorded.RECORDED_CONFIGS, ids=str)
 def test_the_recording_is_what_a_fresh_computation_gives(cfg):
     kept, fresh = recorded.recorded_log(cfg).trace(), profile_at_init(cfg)
-    said = {kind: sentences[0][1] for kind, sentences in recorded.recorded_log(cfg).said().items()}
+    said = {kind: sentences[0][1] for kind, sentences in recorded.recorded_log(cfg).sentences().items()}
     assert said == sentences_at(cfg, kept, 0), "python -m models.service.record"
     assert kept.sites == fresh.sites
     for name in ("step", "loss", "lr", "act_rms", "grad_rms", "branch_rms", "weight_grad_rms", "grad_norm"):
