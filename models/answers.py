@@ -1,4 +1,4 @@
-"""Questions to the trainer and their answers: plain dataclasses of numbers, texts and arrays. No torch.
+"""Questions to the trainer and their answers: plain dataclasses of numbers, texts and arrays. Free of torch.
 
 Legend: S sites of the stream, M sublayers, A sublayers with an activation function, L blocks, D features, T tokens, C
 classes, H heads; each class says what its K counts. Sizes are in the stream's own units, losses and entropies in nats.
@@ -25,7 +25,7 @@ class Question(Generic[Value]):
 
 @dataclass(frozen=True)
 class Opened:
-    """That the log of a run has its row 0."""
+    """Confirms that the log of a run has its row 0."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class SignalAtInit:
 
 @dataclass(frozen=True)
 class Stream:
-    """The growth of the stream on the step's batch, and what every sublayer does to it."""
+    """Growth of the stream on the step's batch, and the effect of each sublayer."""
 
     stream_rms: np.ndarray  # (S,)
     branch_rms: np.ndarray  # before the add, (M,)
@@ -88,7 +88,7 @@ class Film(Histograms):
 
 @dataclass(frozen=True)
 class Collapse:
-    """How alike the vectors of the stream are, how many directions they use, and where attention goes; means over sets.
+    """Similarity and rank of the stream's vectors, and concentration of attention; means over sets.
 
     A set is the tokens of one sample if there are several (`within`), else those of the batch. The numbers of attention
     are empty if it has nothing to choose from, and NaN for a block that was taken out.
@@ -112,7 +112,7 @@ class Collapse:
 
 @dataclass(frozen=True)
 class GradientShares:
-    """Where the gradient came from at every add, in float64.
+    """Shares of residual and branch in the gradient at every add, in float64.
 
     A projection is <g, sum> / |sum|^2; the two add up to 1.
     """
@@ -127,7 +127,7 @@ class GradientShares:
 
 @dataclass(frozen=True)
 class PathLengths:
-    """The gradient G at the input, split by the number k of branches that it passed, k = 0 to M."""
+    """The gradient G at the input, split by the number k = 0 to M of branches on its path."""
 
     samples: int  # of the batch that were used
     share: np.ndarray  # |G_k| / sum |G_j|, (M + 1,)
@@ -220,7 +220,7 @@ class Sharpness:
 
 @dataclass(frozen=True)
 class StreamJacobian:
-    """How the stack stretches the last token of the first sample, with all other tokens fixed."""
+    """Singular values of the stack's Jacobian at the last token of the first sample, other tokens fixed."""
 
     singular_values: np.ndarray  # largest first, (D,); NaN if the Jacobian is not finite
     token: int  # the place of that token, from 1
@@ -269,7 +269,7 @@ class Sublayers:
 
 @dataclass(frozen=True)
 class Lookup:
-    """How the tokens of a text become rows of the net's own table."""
+    """Embedding lookup of the tokens of a text."""
 
     tokens: tuple[str, ...]  # (T,)
     ids: np.ndarray  # (T,)
@@ -294,7 +294,7 @@ class Overfitting:
 
 @dataclass(frozen=True)
 class CovariateShift:
-    """What one block's branch reads while K nets are trained, by feature at F steps; the last has injected shifts."""
+    """Inputs of one block's branch while K nets train, by feature at F steps; the last net has injected shifts."""
 
     nets: tuple[str, ...]  # (K,)
     steps: np.ndarray  # (F,)
@@ -305,9 +305,10 @@ class CovariateShift:
 
     @property
     def moves(self) -> np.ndarray:
-        """How far the means move from one measured step to the next, RMS in units of the RMS spread, (K, F - 1)."""
-        apart, size = np.diff(self.mean, axis=1), self.spread[:, :-1]
-        return np.asarray(np.sqrt((apart**2).mean(2)) / np.sqrt((size**2).mean(2)))
+        """RMS change of the means between measured steps, in units of the RMS spread, (K, F - 1)."""
+        change = np.diff(self.mean, axis=1)
+        spread = self.spread[:, :-1]
+        return np.asarray(np.sqrt((change**2).mean(2)) / np.sqrt((spread**2).mean(2)))
 
 
 @dataclass(frozen=True)
@@ -327,7 +328,7 @@ class TrialResult:
 
 @dataclass(frozen=True)
 class Trial:
-    """The results of changes to a run, in the order in which they were tried."""
+    """Results of changes to a run, in order."""
 
     results: tuple[TrialResult, ...]
 
@@ -337,7 +338,7 @@ class Trial:
 
 @dataclass(frozen=True)
 class Update:
-    """The RMS of the change of the logits by one step of gradient descent."""
+    """RMS change of the logits by one step of gradient descent."""
 
     matrices: np.ndarray  # where the blocks' matrices alone take it, (K,)
     everything: np.ndarray  # where all parameters do, (K,)
@@ -345,7 +346,7 @@ class Update:
 
 @dataclass(frozen=True)
 class Smoothness:
-    """The largest change of the gradient along the step that a run takes, over its length, at F steps."""
+    """Largest change of the gradient along a training step, relative to its norm, at F steps."""
 
     steps: np.ndarray  # (F,)
     change: np.ndarray  # (K, F); NaN once a run has diverged
@@ -354,7 +355,7 @@ class Smoothness:
 
 @dataclass(frozen=True)
 class EdgeOfStability:
-    """The largest eigenvalue of the Hessian under full-batch gradient descent, at F steps."""
+    """Largest eigenvalue of the Hessian under full-batch gradient descent, at F steps."""
 
     steps: np.ndarray  # (F,)
     sharpness: np.ndarray  # (K, F); NaN once a run has diverged
@@ -395,7 +396,7 @@ class Refinement(Lens):
 
 @dataclass(frozen=True)
 class Continuation:
-    """What the net says after a text, and why it stopped: length, end, full, unasked or not finite."""
+    """Tokens that the net generates after a text, and why it stopped: length, end, full, unasked or not finite."""
 
     written: tuple[str, ...]  # (K,)
     classes: tuple[str, ...]  # (C,)
@@ -409,7 +410,7 @@ class Continuation:
 
 @dataclass(frozen=True)
 class Change:
-    """What one more token changes at the K = T - 1 places before it, or another token at all K = T places."""
+    """Effect of one more token on the K = T - 1 places before it, or of a replaced token on all K = T places."""
 
     difference: np.ndarray  # the largest change of a logit, (K,)
     before: np.ndarray  # likeliest class without the change, (K,)
@@ -418,7 +419,7 @@ class Change:
 
 @dataclass(frozen=True)
 class Revision:
-    """What the last token of a text, or another in place of one, changes, with a causal mask and without one."""
+    """Effect of the last token of a text, or of a replaced one, with and without a causal mask."""
 
     tokens: tuple[str, ...]  # as they stand after the change, (T,)
     classes: tuple[str, ...]  # (C,)
@@ -428,7 +429,7 @@ class Revision:
 
 @dataclass(frozen=True)
 class Cached:
-    """A text read token by token with kept keys and values, against reading it whole.
+    """A text read token by token with cached keys and values, against reading it at once.
 
     `slid`: the same at the last token once the window has slid by one, so that all kept keys are of other positions.
     """
@@ -440,7 +441,7 @@ class Cached:
 
 @dataclass(frozen=True)
 class Translation:
-    """The training of an encoder and a decoder, and where cross-attention looks on the held-out split at K steps."""
+    """Training of an encoder and decoder, and cross-attention on the held-out split at K steps."""
 
     loss: np.ndarray  # of every step's batch, (steps,)
     steps: np.ndarray  # at which the net was measured, (K,)
@@ -457,7 +458,7 @@ class Translation:
 
 @dataclass(frozen=True)
 class PositionProbe:
-    """How well a ridge regression reads a token's place from the stream, on held-out sequences."""
+    """Accuracy of a ridge regression that predicts a token's place from the stream, on held-out sequences."""
 
     accuracy: np.ndarray  # (S,); NaN if the stream is not finite
     r2: np.ndarray  # of the place as a number, (S,)
@@ -469,7 +470,7 @@ class PositionProbe:
 
 @dataclass(frozen=True)
 class Beyond:
-    """The loss by place on texts twice as long as those of training."""
+    """Loss by place on texts twice as long as in training."""
 
     loss: np.ndarray  # (2T,)
     tokens: int  # T
@@ -496,7 +497,7 @@ class ByHand:
 
 @dataclass(frozen=True)
 class SmallTokens:
-    """The RMS of small tokens after torch's RMS norm and layer norm with their defaults, in float32."""
+    """RMS of small tokens after torch's RMS norm and layer norm with default eps, in float32."""
 
     given: float  # RMS before
     rms: float
@@ -507,7 +508,7 @@ class SmallTokens:
 
 @dataclass(frozen=True)
 class WhoIsSeen:
-    """How far the first token's result moves when another number changes, by norm."""
+    """Change of the first token's result when another number changes, by norm."""
 
     norm: tuple[str, ...]
     future: tuple[float, ...]  # when the last token changes
@@ -516,7 +517,7 @@ class WhoIsSeen:
 
 @dataclass(frozen=True)
 class BatchNormMemory:
-    """What nn.BatchNorm1d remembers by default, and what it does with small batches."""
+    """Running statistics of nn.BatchNorm1d by default, and its treatment of small batches."""
 
     momentum: float
     kept: float  # weight of the old mean after a batch
@@ -528,7 +529,7 @@ class BatchNormMemory:
 
 @dataclass(frozen=True)
 class Copies:
-    """The least RMS difference between the first layer of an encoder and another, by encoder."""
+    """Least RMS difference between the first layer of an encoder and any other, by encoder."""
 
     names: tuple[str, ...]
     apart: tuple[float, ...]
@@ -536,7 +537,7 @@ class Copies:
 
 @dataclass(frozen=True)
 class FinalNorm:
-    """The output of nn.TransformerEncoder by depth, with and without a final norm."""
+    """Output of nn.TransformerEncoder by depth, with and without a final norm."""
 
     depth: tuple[int, ...]
     bare: tuple[float, ...]  # RMS in pre-norm
@@ -547,7 +548,7 @@ class FinalNorm:
 
 @dataclass(frozen=True)
 class GradientSizes:
-    """The size of each tensor's gradient in a small net."""
+    """Size of each tensor's gradient in a small net."""
 
     tensor: tuple[str, ...]
     numbers: tuple[int, ...]
@@ -557,7 +558,7 @@ class GradientSizes:
 
 @dataclass(frozen=True)
 class ClosedBranches:
-    """The RMS of the first gradient by net and part, in nets whose branches start at 0."""
+    """RMS of the first gradient by net and part, in nets whose branches start at 0."""
 
     rms: dict[str, dict[str, float]]
 
@@ -610,7 +611,7 @@ COPIES = Question("copies", Copies)
 FINAL_NORM = Question("final norm", FinalNorm)
 GRADIENT_SIZES = Question("gradient sizes", GradientSizes)
 CLOSED_BRANCHES = Question("closed branches", ClosedBranches)
-# These are about torch itself and build no net of the configuration, so its budget does not apply to them.
+# Questions about torch itself: they build no net of the configuration, so its budget does not apply.
 OF_TORCH = (
     LAYER_NORM,
     BY_HAND,

@@ -1,6 +1,6 @@
-"""The command line: train a run, measure the signal at initialisation, compute a map, with the numbers of the pages.
+"""The command line: trains runs, measures signals at initialisation, computes maps, with the same numbers as the pages.
 
-Exit code 2 and one sentence on stderr for bad input; torch is loaded only for what computes.
+Bad input ends with exit code 2 and one sentence on stderr. Only commands that compute import torch.
 """
 
 import argparse
@@ -34,19 +34,19 @@ if TYPE_CHECKING:
     from models.training import Run
 
 BAR = 30  # characters of the progress bar
-SLICE_SECONDS = 0.2  # between updates of the progress bar
+SLICE_SECONDS = 0.2  # between updates of the progress bar and of the log
 
 
-def main(add_arguments: Sequence[str]) -> int:
+def main(argv: Sequence[str]) -> int:
     """Runs a command; returns the exit code."""
     parser = _parser()
-    args = parser.parse_args(add_arguments)
+    args = parser.parse_args(argv)
     try:
         return int(args.command(args))
     except ValueError as error:
         print(f"{parser.prog}: {error}", file=sys.stderr)
         return 2
-    except BrokenPipeError:  # the reader, such as `head`, has closed the pipe
+    except BrokenPipeError:  # such as of `head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
 
@@ -54,40 +54,44 @@ def main(add_arguments: Sequence[str]) -> int:
 def _parser() -> Parser:
     parser = Parser(prog="python -m models", description="Residual connections and normalisation, measured.")
     commands = parser.add_subparsers(required=True, metavar="command")
-    train = commands.add_parser("train", help="train one configuration and say what came of it")
+    train = commands.add_parser("train", help="train one configuration and report the findings")
     _configuration_arguments(train)
     train.add_argument("--steps", metavar="N", help="length of the run")
     train.add_argument("--csv", metavar="PATH", help="write the log, one row per step and site")
     train.add_argument("--json", metavar="PATH", help="write the configuration")
-    train.add_argument("--out", metavar="DIR", help="keep the run's log in this folder, which `open` shows in the app")
-    train.add_argument("--progress", action="store_true", help="draw the progress bar even where stderr is no terminal")
+    train.add_argument("--out", metavar="DIR", help="write the run's log to this folder, for `open` and `play`")
+    train.add_argument("--progress", action="store_true", help="draw the progress bar even if stderr is no terminal")
     train.set_defaults(command=_train)
     signal = commands.add_parser("signal", help="activation and gradient at initialisation, on Gaussian input")
     _configuration_arguments(signal)
-    signal.add_argument("--seeds", type=_count, default=2, metavar="N", help="seeds to average over (default 2)")
-    signal.add_argument("--rows", type=_count, default=256, metavar="N", help="tokens to feed in (default 256)")
+    signal.add_argument(
+        "--seeds", type=positive_count, default=2, metavar="N", help="seeds to average over (default 2)"
+    )
+    signal.add_argument(
+        "--rows", type=positive_count, default=256, metavar="N", help="tokens of Gaussian input (default 256)"
+    )
     signal.add_argument("--csv", metavar="PATH", help="write one row per seed and site")
     signal.set_defaults(command=_signal)
-    map_ = commands.add_parser("map", help="compute a map from its specification; what is done is kept and resumed")
+    map_ = commands.add_parser("map", help="compute a map from its specification; a stopped map resumes")
     command.add_arguments(map_)
     map_.set_defaults(command=command.run)
     check = commands.add_parser(
-        "coordinates", help="sizes of all sites and logits over width or depth, before and after the first updates"
+        "coordinates", help="RMS of all sites and logits over width or depth, before and after the first updates"
     )
     _configuration_arguments(check)
     coordinate_check.add_arguments(check)
     check.set_defaults(command=_coordinates)
     open_ = commands.add_parser(
-        "open", help="start the app on a recording of your own model, which may still be growing, or on a kept run"
+        "open", help="start the app with a recording of your own model, even a growing one, or a stored run"
     )
-    open_.add_argument("path", help="a file that ends in .jsonl, or a folder that `train --out` has written to")
+    open_.add_argument("path", help="a .jsonl recording, or a folder written by `train --out`")
     open_.add_argument("--no-browser", action="store_true", help="print the address and open nothing")
     open_.set_defaults(command=_open)
-    play = commands.add_parser("play", help="write a kept run as one HTML page that plays without a server")
-    play.add_argument("path", help="a folder that `train --out` has written to; of several runs in it, the newest")
+    play = commands.add_parser("play", help="write a stored run as one HTML page that plays without a server")
+    play.add_argument("path", help="a folder written by `train --out`; its newest run is used")
     play.add_argument("--html", metavar="PATH", default="run.html", help="the page (default run.html)")
     play.set_defaults(command=_play)
-    list_ = commands.add_parser("list", help="what there is to choose from")
+    list_ = commands.add_parser("list", help="list legal values and fields")
     list_.add_argument("what", nargs="?", choices=CATALOGUE, metavar="what", help=", ".join(CATALOGUE))
     list_.set_defaults(command=_list)
     return parser
@@ -102,8 +106,8 @@ def _configuration_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--set", action="append", default=[], metavar="FIELD=VALUE", help="set a field (see: list fields)"
     )
-    parser.add_argument("--seed", metavar="N", help="decides every random number")
-    parser.add_argument("--force", action="store_true", help="run it even where it is over budget")
+    parser.add_argument("--seed", metavar="N", help="seed of all random numbers")
+    parser.add_argument("--force", action="store_true", help="run it even if it is over budget")
 
 
 def _train(args: argparse.Namespace) -> int:
@@ -113,23 +117,23 @@ def _train(args: argparse.Namespace) -> int:
     from models.training import Run
     from models.training.log_writer import append_to_log
 
-    torch.set_num_threads(1)  # like the trainer of the pages: with more, the last digits differ
+    torch.set_num_threads(1)  # as in the trainer of the pages; more threads change the last digits
     run = Run(cfg)
     for path in (args.csv, args.json):
         _check_writable(path)
-    log = _log(args.out, run) if args.out else None
-    _say(cfg, f"{run.parameters:,} parameters, {run.device}")
-    showing = args.progress or sys.stderr.isatty()
+    log = _open_log(args.out, run) if args.out else None
+    _print_heading(cfg, f"{run.parameters:,} parameters, {run.device}")
+    shows_progress = args.progress or sys.stderr.isatty()
     stopped = ""
     try:
         while not run.done:
             run.advance(cfg.steps, SLICE_SECONDS)
             if log is not None:
                 append_to_log(run, log)
-            _bar(run.step, cfg.steps, showing)
+            _draw_progress(run.step, cfg.steps, shows_progress)
     except KeyboardInterrupt:
         stopped = f"Stopped by hand after {run.step} steps."
-    if showing:
+    if shows_progress:
         print(file=sys.stderr)
     digest = f"digest {digest_of(run.trace())}" if run.step else ""
     run.close()
@@ -158,7 +162,7 @@ def _signal(args: argparse.Namespace) -> int:
     torch.set_num_threads(1)
     seeds = range(cfg.seed, cfg.seed + args.seeds)
     signals = signal_at_init(cfg, seeds, args.rows)
-    _say(cfg, f"{count_in_words(args.seeds, 'seed')}, geometric mean")
+    _print_heading(cfg, f"{count_in_words(args.seeds, 'seed')}, geometric mean")
     mean_square, grad_norm = geometric_mean(signals.mean_square), geometric_mean(signals.grad_norm)
     print(f"{'site':<10}{'mean square':>14}{'gradient norm':>16}")
     for site, square, norm in zip(signals.sites, mean_square, grad_norm, strict=True):
@@ -166,16 +170,16 @@ def _signal(args: argparse.Namespace) -> int:
     print(activation_sentence(signals.sites, np.sqrt(mean_square)))
     print(gradient_sentence(signals.sites, grad_norm))
     rows = [
-        f"{seed},{site},{signals.mean_square[row, at]!s},{signals.grad_norm[row, at]!s}"
+        f"{seed},{site},{signals.mean_square[row, column]!s},{signals.grad_norm[row, column]!s}"
         for row, seed in enumerate(seeds)
-        for at, site in enumerate(signals.sites)
+        for column, site in enumerate(signals.sites)
     ]
     _write(args.csv, "\n".join(["seed,site,mean_square,grad_norm", *rows]) + "\n")
     return 0
 
 
-def _log(folder: str, run: "Run") -> RunLog:
-    """The log of a run in a folder. ValueError if it cannot be written."""
+def _open_log(folder: str, run: "Run") -> RunLog:
+    """Opens the log of a run under a folder. ValueError if it cannot be written."""
     from models.training.log_writer import begin_log
 
     try:
@@ -186,32 +190,32 @@ def _log(folder: str, run: "Run") -> RunLog:
     return log
 
 
-def _newest(path: Path, args: str) -> RunLog:
-    """The newest run in a folder, or the run whose own folder it is. ValueError if there is none of this version."""
+def newest_log(path: Path, typed: str) -> RunLog:
+    """Newest run of this version in a folder, or the run that is the folder. ValueError without one."""
     logs = [RunLog(head.parent) for head in (*path.glob(HEAD), *path.glob(f"*/{HEAD}"))]
-    known = [log for log in logs if log.head is not None and log.head.made_by == engine_fingerprint() and log.length]
-    if not known:
+    usable = [log for log in logs if log.head is not None and log.head.made_by == engine_fingerprint() and log.length]
+    if not usable:
         older = f": {count_in_words(len(logs), 'run')} in it came from another version" if logs else ""
-        raise ValueError(f"{args} is neither a recording (a file that ends in .jsonl) nor a folder of runs{older}")
-    return max(known, key=lambda log: (log.folder / ROWS).stat().st_mtime)
+        raise ValueError(f"{typed} is neither a recording (a file that ends in .jsonl) nor a folder of runs{older}")
+    return max(usable, key=lambda log: (log.folder / ROWS).stat().st_mtime)
 
 
-def _shown(path: Path, args: str) -> tuple[dict[str, str], str]:
-    """What the app is told of a recording or of a folder of runs, and the page's address below the server's."""
+def _app_target(path: Path, typed: str) -> tuple[dict[str, str], str]:
+    """Environment variables and address of the app for a recording or a folder of runs."""
     if path.is_file() and path.suffix == ".jsonl":
         return {"PLAYGROUND_RECORDINGS": str(path.parent)}, f"recordings?{urlencode({'recording': path.name})}"
-    newest = _newest(path, args)
+    newest = newest_log(path, typed)
     assert newest.head is not None
     return {FOLDER_VARIABLE: str(newest.folder.parent)}, f"playground?{urlencode(newest.head.query)}"
 
 
 def _open(args: argparse.Namespace) -> int:
-    message, page = _shown(Path(args.path).resolve(), args.path)
+    message, page = _app_target(Path(args.path).resolve(), args.path)
     app = Path(__file__).parents[1] / "app.py"
     flags = ("--server.headless=true", "--server.address=localhost")
     command = [sys.executable, "-m", "streamlit", "run", str(app), *flags]
     environment = os.environ | message
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that `finally` ends the server too
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # raises, so that `finally` ends the server
     with subprocess.Popen(command, cwd=app.parent, env=environment, stdout=subprocess.PIPE, text=True) as server:
         assert server.stdout is not None
         try:
@@ -232,7 +236,7 @@ def _open(args: argparse.Namespace) -> int:
 
 
 def _play(args: argparse.Namespace) -> int:
-    log = _newest(Path(args.path).resolve(), args.path)
+    log = newest_log(Path(args.path).resolve(), args.path)
     _check_writable(args.html)
     command = [sys.executable, "-m", "components.playground.played", str(log.folder), str(Path(args.html).resolve())]
     subprocess.run(command, cwd=Path(__file__).parents[1], check=True)
@@ -246,17 +250,17 @@ def _list(args: argparse.Namespace) -> int:
 
 
 def configuration(args: argparse.Namespace) -> RunConfig:
-    """The configuration that the arguments name. ValueError with a sentence if it is illegal or over budget."""
+    """Configuration that the arguments name. ValueError with a sentence if it is illegal or over budget."""
     fields = dict(_assignment(text) for text in args.set)
     fields |= {name: text for name in ("seed", "steps") if (text := getattr(args, name, None)) is not None}
-    # Text that cannot be parsed is left to the field's own check.
+    # Text that does not parse stays text, which the field's own check rejects.
     values: dict[str, Any] = {
         name: _value(knobs()[name][0], text) for name, text in fields.items() if name != "overrides"
     }
     if args.start is None:
         cfg = RunConfig.arranged(args.arrangement or "pre-norm", **values)
     else:
-        cfg = replace(_started(args.start), **values)
+        cfg = replace(_start_configuration(args.start), **values)
     if "overrides" in fields:
         cfg = replace(cfg, overrides=overrides_text.from_text(fields["overrides"], cfg.depth))
     refusal = None if args.force else budget_refusal(cfg)
@@ -265,8 +269,8 @@ def configuration(args: argparse.Namespace) -> RunConfig:
     return cfg
 
 
-def _started(start: str) -> RunConfig:
-    """The configuration in a file or a link, refused if anything had to be changed."""
+def _start_configuration(start: str) -> RunConfig:
+    """Configuration in a file or link. ValueError if anything would have to be corrected."""
     is_link = "=" in start or start.startswith(("http://", "https://"))
     cfg, notes = configuration_from(start if is_link else command.read_text(start))
     if notes:
@@ -295,21 +299,21 @@ def _value(kinds: tuple[type, ...], text: str) -> object:
     return text
 
 
-def _say(cfg: RunConfig, more: str) -> None:
+def _print_heading(cfg: RunConfig, more: str) -> None:
     name = arrangement_of(cfg) or "no named arrangement"
     reading = f" {ARRANGEMENTS[name].description}" if name in ARRANGEMENTS else ""
     print(f"{name}.{reading}\n{cfg.net} on {cfg.task}, depth {cfg.depth}, width {cfg.width}, seed {cfg.seed}, {more}")
     print(f"link ?{urlencode(cfg.to_query())}")
 
 
-def _bar(step: int, steps: int, showing: bool) -> None:
-    if showing:
-        done = BAR * step // steps
-        print(f"\r[{'#' * done}{'.' * (BAR - done)}] {step}/{steps} ", end="", file=sys.stderr, flush=True)
+def _draw_progress(step: int, steps: int, is_shown: bool) -> None:
+    if is_shown:
+        filled = BAR * step // steps
+        print(f"\r[{'#' * filled}{'.' * (BAR - filled)}] {step}/{steps} ", end="", file=sys.stderr, flush=True)
 
 
 def _check_writable(path: str | None) -> None:
-    """Fails before anything is trained: a file that cannot be written must not cost a run."""
+    """ValueError if a file cannot be written; called before training, so that no run is lost."""
     if path is None:
         return
     try:
@@ -335,7 +339,7 @@ def _write(path: str | None, text: str) -> None:
         Path(path).write_text(text, encoding="utf-8")
 
 
-def _count(text: str) -> int:
+def positive_count(text: str) -> int:
     if not text.isdecimal() or not 1 <= int(text) <= 10_000:
         raise argparse.ArgumentTypeError(f"{text} is not a number from 1 to 10000")
     return int(text)

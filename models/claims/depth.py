@@ -1,4 +1,4 @@
-"""How numbers judge claims about placement, residual and initialisation. Words: `content/en/claims/`."""
+"""Judges of claims about placement, residual and initialisation. Texts: `content/en/claims/`."""
 
 import numpy as np
 
@@ -22,13 +22,13 @@ from models.lessons.judges import DIGITS, learned
 
 SAME_FACTOR = 1.5  # factor up to which two sizes or branch shares count as the same
 NORMALISED = 0.05  # a stream this close to mean square 1 is normalised
-GROWN = 1.1  # factor over the output of two layers from which an output has grown
-LINEAR = 1.3  # power of depth up to which growth counts as linear
-DOUBLE = 0.05  # relative distance from 2 up to which a factor per block is a doubling
+GROWN = 1.1  # outputs beyond this factor of the shallowest encoder's have grown
+LINEAR = 1.3  # powers of depth up to this one count as linear
+DOUBLE = 0.05  # relative distance from 2 at which a factor per block counts as a doubling
 LOOKS_LEVEL = 1.0  # decades over depth up to which a gradient looks level
 CLOSE_FACTORS = 0.05  # relative difference up to which two factors count as equal
 PRESERVED_FACTOR = 2.0  # factor up to which a mean square counts as preserved
-DEAD = 0.1  # share of dead units above which something has killed them
+DEAD = 0.1  # share of dead units above which training has killed them
 VANISHED = 0.1  # share of the gradient below which it has vanished
 PRE_AND_POST = ("pre-norm", "post-norm")
 
@@ -37,9 +37,9 @@ PRE_AND_POST = ("pre-norm", "post-norm")
 def gradient_ratio(
     values: Values, *, above: float = 0.0, below: float = np.inf, about: str = "", drawn: str = ""
 ) -> Judgement:
-    """The gradient at the stream's start over that at its end, claimed to lie between two bounds.
+    """Gradient at the stream's start over that at its end, claimed to lie between `above` and `below`.
 
-    The claim is `about` the nets whose names hold this; those that hold `drawn` have lines.
+    The claim covers nets whose names contain `about`; the chart shows those whose names contain `drawn`.
     """
     measured = {name: gradient(value) for name, value in values.items()}
     table = {"net": list(measured), "gradient, start over end": list(measured.values())}
@@ -69,7 +69,7 @@ def never_explodes(values: Values) -> Judgement:
 
 @judge("final depth bare normed moved")
 def final_norm(values: Values) -> Judgement:
-    """How torch's pre-norm encoder ends, by depth."""
+    """RMS of the output of torch's pre-norm encoder, by depth, with and without a final norm."""
     measured = values["torch"]
     table = {"layers": measured.depth, "RMS by default": measured.bare, "RMS with a final norm": measured.normed}
     numbers = vars(measured) | {"final": "without" if measured.absent else "with"}
@@ -78,7 +78,7 @@ def final_norm(values: Values) -> Judgement:
 
 @judge("growth")
 def same_growth(values: Values) -> Judgement:
-    """Whether the streams of the first two nets grow alike."""
+    """Whether the streams of the first two nets grow by the same factor."""
     measured = {name: growth(value) for name, value in values.items()}
     first, second = list(measured.values())[:2]
     table = {"net": list(measured), "mean square, end over start": list(measured.values())}
@@ -88,7 +88,7 @@ def same_growth(values: Values) -> Judgement:
 
 @judge("tokens layers condition")
 def two_collapses(values: Values) -> Judgement:
-    """How alike tokens and neighbouring sublayers are, in pre-norm and post-norm."""
+    """Cosine of tokens and of neighbouring sublayers, in pre-norm and post-norm."""
     tokens = {name: float(values[f"{name}, tokens"].cosine[-1]) for name in PRE_AND_POST}
     layers = {name: float(np.mean(values[f"{name}, layers"].neighbour_cosine)) for name in PRE_AND_POST}
     table = {"net": list(tokens), "tokens alike": list(tokens.values()), "sublayers alike": list(layers.values())}
@@ -99,10 +99,11 @@ def two_collapses(values: Values) -> Judgement:
 
 @judge("square blocks power times exponential")
 def power_of_depth(values: Values) -> Judgement:
-    """By which power of depth the stream's mean square grows, from its second half."""
+    """Power of depth by which the stream's mean square grows, fitted on the second half."""
     square = geometric_mean(values["pre-norm"].mean_square)
     blocks = [0, len(square) // 2, len(square) - 1]
-    start, half, end = mean_squares = [float(square[block]) for block in blocks]
+    mean_squares = [float(square[block]) for block in blocks]
+    start, half, end = mean_squares
     power = float(np.log((end - start) / (half - start)) / np.log(blocks[2] / blocks[1]))
     numbers = {
         "square": mean_squares,
@@ -118,7 +119,7 @@ def power_of_depth(values: Values) -> Judgement:
 
 @judge("least most")
 def reads_raw(values: Values) -> Judgement:
-    """The mean square of what the second and later sublayers find in the stream."""
+    """Mean square of the stream at the inputs of all sublayers but the first."""
     read = {name: geometric_mean(value.mean_square)[1:-1] for name, value in values.items()}
     least, most = ({name: reduce(value) for name, value in read.items()} for reduce in (np.min, np.max))
     table = {"net": list(read), "least": list(least.values()), "most": list(most.values())}
@@ -128,7 +129,7 @@ def reads_raw(values: Values) -> Judgement:
 
 @judge("share times")
 def only_alpha(values: Values) -> Judgement:
-    """A branch over the stream that it reads, mean over blocks, before training."""
+    """RMS of a branch over that of the stream it reads, mean over blocks, before training."""
     share = {name: float(np.mean(value.branch_rms[0] / value.act_rms[0, :-1])) for name, value in values.items()}
     times = share["skip weight alone"] / share["DeepNorm"]
     table = {"net": list(share), "branch over stream, mean over blocks": list(share.values())}
@@ -137,7 +138,7 @@ def only_alpha(values: Values) -> Judgement:
 
 @judge("ends chance")
 def all_train(values: Values, *, about: list[str]) -> Judgement:
-    """Whether the nets that the claim is about learn."""
+    """Whether the nets named in `about` learn."""
     ends = {name: final_loss(value) for name, value in values.items()}
     table = {"net": list(ends), "loss": list(ends.values())}
     holds = [learned(values[name]) for name in about]
@@ -146,7 +147,7 @@ def all_train(values: Values, *, about: list[str]) -> Judgement:
 
 @judge("v factor")
 def doubles(values: Values) -> Judgement:
-    """The factor by which a block multiplies the stream's mean square, and the v of its branch."""
+    """Factor by which a block multiplies the stream's mean square, and the v of its branch."""
     measured = {name: factor_per_sublayer(geometric_mean(value.mean_square)) for name, value in values.items()}
     v = {name: float(np.mean(value.v_f)) for name, value in values.items()}
     table = {"weights": list(measured), "v of a branch": list(v.values()), "factor per block": list(measured.values())}
@@ -156,7 +157,7 @@ def doubles(values: Values) -> Judgement:
 
 @judge("still later")
 def closed_gates(values: Values) -> Judgement:
-    """Which parts have no gradient at step 0, and the least of a block's weights at step 1."""
+    """Parts without a gradient at step 0, and the smallest weight gradient of a block at step 1."""
     measured = values["parts"].rms
     names = [name for name in values if name != "parts"]
     still = {name: [part for part, size in measured[name].items() if size == 0] for name in names}
@@ -171,7 +172,7 @@ def closed_gates(values: Values) -> Judgement:
 
 @judge("change spread alike learns")
 def one_chart(values: Values) -> Judgement:
-    """Whether a level gradient means that the net learns, and any other that it does not."""
+    """Whether exactly the nets with a level gradient learn."""
     change = {name: gradient_change(value) for name, value in values.items()}
     spread = {name: float(np.ptp(np.log10(value.weight_grad_rms[0]))) for name, value in values.items()}
     alike = {name: final_cosine(value) for name, value in values.items()}
@@ -194,7 +195,7 @@ def one_chart(values: Values) -> Judgement:
 
 @judge("factors condition")
 def factor_per_layer(values: Values, *, claimed: dict[str, float]) -> Judgement:
-    """The gradient's factor a layer, beside the factor that the claim has for the activation."""
+    """Gradient factor per layer, against the factor `claimed` for the activation."""
     measured = {name: 1 / factor_per_sublayer(relative_gradient(value)) for name, value in values.items()}
     near = {name: abs(value / claimed[name.split(",")[0]] - 1) < CLOSE_FACTORS for name, value in measured.items()}
     named = [name for name in measured if near[name] and name.endswith(", he")]
@@ -206,7 +207,7 @@ def factor_per_layer(values: Values, *, claimed: dict[str, float]) -> Judgement:
 
 @judge("least geometric most")
 def size_kept(values: Values) -> Judgement:
-    """The mean square at the end over that at the start, by seed."""
+    """Least, mean and largest ratio of mean squares, end over start, over seeds."""
     ratios = {name: np.asarray(value.mean_square) for name, value in values.items()}
     ratios = {name: square[:, -1] / square[:, 0] for name, square in ratios.items()}
     least, mean, most = (
@@ -222,7 +223,7 @@ def size_kept(values: Values) -> Judgement:
 
 @judge("apart")
 def copies(values: Values) -> Judgement:
-    """How far the layers of an encoder start from each other."""
+    """Difference between the initial weights of an encoder's layers."""
     measured = dict(zip(values["torch"].names, values["torch"].apart, strict=True))
     table = {"encoder": list(measured), "difference": list(measured.values())}
     return Judgement(verdict([measured["nn.TransformerEncoder"] > 0]), {"apart": measured}, table)
@@ -230,7 +231,7 @@ def copies(values: Values) -> Judgement:
 
 @judge("mean worst")
 def dead_units(values: Values, *, plain: str, trained: str) -> Judgement:
-    """Dead units before training in a plain net, and at the end of a run whose steps are too large."""
+    """Shares of dead units: in the plain net before training, and after a run with too large steps."""
     dead = {
         name: np.asarray(value.frames[-1 if name == trained else 0].dead_units, float) for name, value in values.items()
     }
@@ -241,7 +242,7 @@ def dead_units(values: Values, *, plain: str, trained: str) -> Judgement:
 
 @judge("gradients median largest count")
 def small_weights(values: Values) -> Judgement:
-    """Whether the gradient vanishes in nets of several widths whose weights have one distribution."""
+    """Whether the gradient vanishes in nets of several widths with equally distributed weights."""
     weights = values["numbers"]
     signals = {name: value for name, value in values.items() if name != "numbers"}
     measured = {name: gradient(value) for name, value in signals.items()}
@@ -252,7 +253,7 @@ def small_weights(values: Values) -> Judgement:
 
 @judge("shares older claimed")
 def identity_before(values: Values, *, claimed: int, years: dict[str, int]) -> Judgement:
-    """Whether a design older than claimed returns the gradient through many layers."""
+    """Whether a design older than `claimed` preserves the gradient over many layers."""
     shares = values["numbers"]["shares"]
     older = [name for name, share in shares.items() if share > VANISHED and years[name] < claimed]
     table = {

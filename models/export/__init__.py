@@ -1,4 +1,4 @@
-"""Exports of a result: configuration, numbers, a script, a digest, and findings. Torch-free."""
+"""Exports of a result: configuration, numbers, a script, a digest, and findings. Free of torch."""
 
 from models.export.about import about_html, title_of
 from models.export.configuration import comparison_json, configuration_from, configuration_json

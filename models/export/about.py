@@ -1,4 +1,4 @@
-"""What a file says of a run besides its charts: findings, block, equation, configuration, versions, digest. As HTML."""
+"""HTML about a run: findings, block, equation, configuration, versions and digest."""
 
 from collections.abc import Mapping
 from html import escape
@@ -27,13 +27,13 @@ PAGE = """{reading}
 
 
 def title_of(cfg: RunConfig) -> str:
-    """A run in a line: its arrangement, net, task and size."""
+    """One line about a run: arrangement, net, task and size."""
     name = arrangement_of(cfg) or "No named arrangement"
     return f"{name}: {cfg.net} on {cfg.task}, {cfg.depth} blocks of width {cfg.width}"
 
 
 def about_html(cfg: RunConfig, trace: Trace, versions: Mapping[str, str]) -> str:
-    """All that a trace of one row or more says in words. `versions` maps what computed it to its version."""
+    """The HTML of a trace with at least one row. `versions`: versions of the software that computed it, by name."""
     name = arrangement_of(cfg)
     reading = (
         f"<p>{escape(ARRANGEMENTS[name].description)} <em>{escape(ARRANGEMENTS[name].source)}</em></p>" if name else ""
@@ -57,7 +57,7 @@ def about_html(cfg: RunConfig, trace: Trace, versions: Mapping[str, str]) -> str
 
 
 def _setting(cfg: RunConfig, field: str) -> str:
-    """One row of the configuration, bold if it differs from the default."""
+    """One row of the configuration table, bold if it differs from the default."""
     _, knob = knobs()[field]
     value = getattr(cfg, field)
     mark = ' class="changed"' if value != getattr(RunConfig, field) else ""

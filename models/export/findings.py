@@ -1,4 +1,4 @@
-"""Findings: what a trace says, in the sentences that pages show beside their charts."""
+"""Findings on a trace, in the same sentences as on the pages."""
 
 import numpy as np
 
@@ -15,12 +15,12 @@ from models.trace import Trace
 
 
 def progress_sentence(cfg: RunConfig, trace: Trace) -> str:
-    """The last training loss compared with the loss of guessing, and the held-out accuracy."""
+    """Last training loss against the loss of guessing, and held-out accuracy, as a sentence."""
     return loss_sentence(trace, len(trace) - 1, cfg.task)
 
 
 def findings(cfg: RunConfig, trace: Trace) -> list[str]:
-    """Sentences on divergence (if any), loss, verdict and each profile of the last row; of an empty trace, the loss."""
+    """Sentences on divergence (if any), loss, verdicts and each profile of the last row; only the loss if empty."""
     sentences = [trace.divergence.sentence()] if trace.divergence else []
     sentences.append(progress_sentence(cfg, trace))
     if len(trace) == 0:

@@ -1,4 +1,4 @@
-"""A trace as a table of one row per step and site, in numbers that read back as the same float32."""
+"""A trace as CSV, one row per step and site; the numbers read back as the same float32."""
 
 from collections.abc import Mapping, Sequence
 
@@ -26,26 +26,28 @@ COLUMNS = (
 
 
 def trace_csv(trace: Trace) -> str:
-    """The CSV of a trace, with a header.
+    """CSV of a trace, with a header.
 
-    loss, lr, grad_norm and clip_factor repeat for every site of a step; the columns after them are measured only at the
-    steps of frames. Some cells are empty: x0 has no branch, what belongs to a block is at its last site, and the row
-    after the last update has neither a learning rate nor an update of its own.
+    loss, lr, grad_norm and clip_factor repeat for every site of a step; the columns after them exist only at the steps
+    of frames. Empty cells: x0 has no branch, figures of a block stand at its last site, and the row after the last
+    update has neither a learning rate nor an update.
     """
     rows, sites = trace.act_rms.shape
     cells = {name: np.full((rows, sites), "", object) for name in COLUMNS[2:]}
-    ends, updated = _block_ends(trace.sites), trace.lr > 0
-    cells["act_rms"][:], cells["grad_rms"][:] = _texts(trace.act_rms), _texts(trace.grad_rms)
+    block_ends = _last_sites(trace.sites)
+    has_update = trace.lr > 0
+    cells["act_rms"][:] = _texts(trace.act_rms)
+    cells["grad_rms"][:] = _texts(trace.grad_rms)
     cells["branch_rms"][:, 1:] = _texts(trace.branch_rms)
-    cells["weight_grad_rms"][:, ends] = _texts(trace.weight_grad_rms)
+    cells["weight_grad_rms"][:, block_ends] = _texts(trace.weight_grad_rms)
     for name in SCALARS:
         cells[name][:] = _texts(getattr(trace, name))[:, None]
-    cells["lr"][~updated] = ""
+    cells["lr"][~has_update] = ""
     for frame in trace.frames:
         for row in np.flatnonzero(trace.step == frame.step):
             cells["sample_cosine"][row] = _texts(frame.sample_cosine)
-            cells["update_to_weight"][row, ends] = _texts(frame.update_to_weight) if updated[row] else ""
-            cells["dead_units"][row, ends] = _texts(frame.dead_units) if len(frame.dead_units) else ""
+            cells["update_to_weight"][row, block_ends] = _texts(frame.update_to_weight) if has_update[row] else ""
+            cells["dead_units"][row, block_ends] = _texts(frame.dead_units) if len(frame.dead_units) else ""
             cells["held_out_loss"][row], cells["held_out_accuracy"][row] = _texts(
                 np.array([frame.held_out_loss, frame.held_out_accuracy])
             )
@@ -55,7 +57,7 @@ def trace_csv(trace: Trace) -> str:
 
 
 def comparison_csv(runs: Mapping[str, Sequence[Trace]]) -> str:
-    """The tables of several runs as one, each row behind its run and the number of its seed, from 0."""
+    """CSV of several runs, whose rows start with the run's name and the index of its seed."""
     lines = [",".join(("run", "seed", *COLUMNS))]
     for name, traces in runs.items():
         for seed, trace in enumerate(traces):
@@ -63,12 +65,12 @@ def comparison_csv(runs: Mapping[str, Sequence[Trace]]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _block_ends(sites: tuple[str, ...]) -> list[int]:
-    """The index of every block's last site."""
+def _last_sites(sites: tuple[str, ...]) -> list[int]:
+    """Index of each block's last site."""
     blocks = [site.partition(".")[0] for site in sites]
-    return list({block: at for at, block in enumerate(blocks) if at}.values())
+    return list({block: index for index, block in enumerate(blocks) if index}.values())
 
 
 def _texts(series: np.ndarray) -> np.ndarray:
-    """Numbers as the shortest texts that read back as the same float32."""
+    """Shortest texts that read back as the same float32."""
     return series.astype(np.float32).astype("U").astype(object)

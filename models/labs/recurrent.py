@@ -31,7 +31,7 @@ class RecurrentStatistics:
 def recurrent_statistics(count: int, seed: int) -> RecurrentStatistics:
     """h_t = tanh(N(W_h h_{t-1} + W_x x_t)) over `count` sequences, once with batch norm and once with layer norm."""
     rng = np.random.default_rng(seed)
-    lengths = sorted((int(one) for one in rng.integers(2, MAX_SEQUENCE_TOKENS + 1, count)), reverse=True)
+    lengths = sorted((int(length) for length in rng.integers(2, MAX_SEQUENCE_TOKENS + 1, count)), reverse=True)
     lengths[0] = MAX_SEQUENCE_TOKENS
     w_h, w_x = (rng.standard_normal((FEATURES, FEATURES)) / np.sqrt(FEATURES) for _ in range(2))
     x_BTD = rng.standard_normal((count, MAX_SEQUENCE_TOKENS, FEATURES))

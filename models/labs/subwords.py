@@ -63,8 +63,8 @@ def pieces(text: str, merges: int) -> list[str]:
 
 def _words(text: str) -> list[str]:
     """The text cut before every space, so that no merge spans two words."""
-    first, *rest = text.replace("\n", " ").split(" ")
-    return [word for word in (first, *(f" {part}" for part in rest)) if word]
+    first, *others = text.replace("\n", " ").split(" ")
+    return [word for word in (first, *(f" {part}" for part in others)) if word]
 
 
 def _merge_pair(split: list[str], pair: tuple[str, str]) -> list[str]:

@@ -1,7 +1,7 @@
-"""The glossary: every control, option, arrangement and other term of the app, by spelling, numbers last.
+"""The glossary: every control, option, arrangement and other term of the app, alphabetically, numbers last.
 
-Fields, options and arrangements define themselves; all other terms are in `content/en/glossary.toml`. A term with
-several meanings (the control Residual, the stack ResiDual) has one entry with several senses.
+Fields, options and arrangements provide their own definitions; `content/en/glossary.toml` has all other terms. A term
+with several meanings (the control Residual, the stack ResiDual) has one entry with several senses.
 """
 
 from collections.abc import Iterator, Mapping
@@ -19,7 +19,7 @@ from models.spec.placement import PLACEMENTS
 from models.spec.tasks import MAX_TOKENS
 
 PAGES = {page.stem for page in Path(__file__).parents[2].glob("pages/*.py")}
-# What fills a placeholder of a term: the thresholds of the verdicts, and what vocabularies hold.
+# Values of the placeholders: thresholds of the verdicts, and facts from the vocabularies.
 NUMBERS: dict[str, Any] = {
     "exploding": verdict.EXPLODING,
     "adam_exploding": verdict.ADAM_EXPLODING,
@@ -35,20 +35,23 @@ NUMBERS: dict[str, Any] = {
     "with_final_norm": ", ".join(name for name, placement in PLACEMENTS.items() if placement.final_norm),
 }
 EVERYWHERE = ("playground", "compare")
-UNDER = {"training": ", under Training", "expert": ", under Expert"}
-ARRANGEMENT = "arrangement"  # the picker's term; not a field
+UNDER = {"training": ", under Training", "expert": ", under Expert"}  # by group of a control
+ARRANGEMENT = "arrangement"  # the term of the arrangement picker, which is no field
 
 
 @dataclass(frozen=True)
 class Term:
-    """One or two sentences, LaTeX, "author year, arXiv number", pages where it appears, related terms."""
+    """One meaning of a term. `formula`: LaTeX. `source`: "author year, arXiv number". `pages`: where it appears.
+
+    `category`: what it is, for a control, an option or an arrangement.
+    """
 
     text: str
     formula: str = ""
     source: str = ""
     pages: tuple[str, ...] = ("playground",)
     related: tuple[str, ...] = ()
-    category: str = ""  # what it is, of a control, an option or an arrangement
+    category: str = ""
 
 
 @dataclass(frozen=True)
@@ -59,39 +62,38 @@ class GlossaryEntry:
     senses: tuple[Term, ...]
 
     def searchable_text(self) -> str:
-        """The text that a search looks through."""
-        return " ".join(
-            (self.word, *(f"{sense.category} {sense.text} {sense.source}" for sense in self.senses))
-        ).casefold()
+        """Word and senses in lower case, for the search."""
+        parts = (f"{sense.category} {sense.text} {sense.source}" for sense in self.senses)
+        return " ".join((self.word, *parts)).casefold()
 
 
 def key_of(word: str) -> str:
-    """A term's key: lower case, single spaces."""
+    """Key of a term: lower case, single spaces."""
     return " ".join(word.casefold().split())
 
 
 def _with_synonym(text: str) -> str:
-    """A search with a synonym in the app's own words."""
+    """The text, or the app's term if the text is a synonym."""
     synonyms = SYNONYMS["synonyms"]
     return synonyms.get(key_of(text).replace("-", " "), synonyms.get(key_of(text), text))
 
 
 def nearest_term(word: str) -> str:
-    """The term that a synonym stands for, or the one spelled most like it, or ""."""
+    """Key of the term that the word names or is spelled most like; "" without one."""
     if key_of(_with_synonym(word)) in ENTRIES:
         return key_of(_with_synonym(word))
     return next(iter(get_close_matches(key_of(word), ENTRIES, 1)), "")
 
 
 def search(text: str) -> list[str]:
-    """The keys of all entries that contain every word of a text; matches in the term itself come first."""
+    """Keys of all entries that contain every word of a text; matches in the term itself come first."""
     parts = _with_synonym(text).casefold().split()
     keys = [key for key, entry in ENTRIES.items() if all(part in entry.searchable_text() for part in parts)]
     return sorted(keys, key=lambda key: not all(part in key for part in parts))
 
 
 def _terms(text: Document) -> dict[str, Term]:
-    """The terms of the file, or a fault."""
+    """Terms of the file; raises ContentError."""
     terms = {}
     for word, fields in text.front.items():
         entry = Document(text.path, dict(fields))
@@ -114,20 +116,12 @@ def _senses(terms: Mapping[str, Term]) -> Iterator[tuple[str, Term]]:
         for word, entry in {**(knob.choices or {}), **(knob.rules or {})}.items():
             yield word, _choice(knob, entry)
     for word, arrangement in ARRANGEMENTS.items():
-        yield (
-            word,
-            Term(
-                arrangement.description,
-                source=arrangement.source,
-                pages=EVERYWHERE,
-                related=(ARRANGEMENT,),
-                category="Arrangement",
-            ),
-        )
+        related = (ARRANGEMENT,)
+        yield word, Term(arrangement.description, "", arrangement.source, EVERYWHERE, related, category="Arrangement")
 
 
 def _control(knob: Knob) -> Term:
-    """A field of a configuration: its help and its range."""
+    """Definition of a field: its help and range."""
     names = (*(knob.choices or ()), *(knob.rules or ()))
     numbers = f" From {number(knob.low, 10)} to {number(knob.high, 10)}." if knob.high and not knob.choices else ""
     nets = f" Only in the {knob.nets[0]}." if len(knob.nets) == 1 else ""
@@ -136,7 +130,7 @@ def _control(knob: Knob) -> Term:
 
 
 def _choice(knob: Knob, entry: object) -> Term:
-    """An option, as its own vocabulary defines it."""
+    """Definition of an option, from its vocabulary."""
     description = str(getattr(entry, "description"))  # noqa: B009 (entries, placements and tasks alike have one)
     formula, source = (str(getattr(entry, name, "")) for name in ("formula", "source"))
     text = description[:1].upper() + description[1:] + ("" if description.endswith((".", "?")) else ".")
@@ -152,10 +146,8 @@ def _entries(texts: list[Document]) -> dict[str, GlossaryEntry]:
         entries[key_of(word)] = (
             GlossaryEntry(existing.word, (*existing.senses, sense)) if existing else GlossaryEntry(word, (sense,))
         )
-    for term_name in (
-        term_name for term in terms.values() for term_name in term.related if key_of(term_name) not in entries
-    ):
-        raise text.fault(f"there is no term “{term_name}”", f'"{term_name}"')
+    for name in (name for term in terms.values() for name in term.related if key_of(name) not in entries):
+        raise text.fault(f"there is no term “{name}”", f'"{name}"')
     return dict(sorted(entries.items(), key=lambda entry: (not entry[0][0].isalpha(), entry[0])))
 
 

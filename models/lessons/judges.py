@@ -24,7 +24,7 @@ from models.trace import Trace
 TEXTS = Texts("judges")
 
 DIGITS = loss_of_guessing("digits")
-OTHERWISE = "another combination"  # no option names the nets that learn
+OTHERWISE = "another combination"  # no option names the nets that learn  # no option names the nets that learn
 
 
 def learned(trace: Trace) -> bool:

@@ -38,7 +38,9 @@ class OutcomePoll(Poll):
 
 # The nets of Start that are asked about.
 NETS = {"Residual, no norm": RunConfig(norm="none"), "Norm, no residual": RunConfig(residual=False)}
-START_POLLS = {f"{START}-{at}": OutcomePoll(title, PATH_OUTCOMES, net) for at, (title, net) in enumerate(NETS.items())}
+START_POLLS = {
+    f"{START}-{index}": OutcomePoll(title, PATH_OUTCOMES, net) for index, (title, net) in enumerate(NETS.items())
+}
 QUESTIONS: Mapping[str, Poll | Lesson] = ChainMap(
     cast(Any, START_POLLS), cast(Any, LESSONS)
 )  # read-only, hence the casts

@@ -1,4 +1,4 @@
-"""The cells of a map, the outcomes of their runs, and the units of work with their cost."""
+"""Cells of a map, outcomes of their runs, and units of work with their cost."""
 
 import math
 from dataclasses import asdict, dataclass, fields, replace
@@ -22,12 +22,12 @@ from models.spec.budget import (
 from models.spec.limits import LIMITS
 from models.trace import Trace
 
-BATCHED_FIELDS = ("seed", "lr", "warmup", "init_gain")  # runs that differ only in these are trained as one
+BATCHED_FIELDS = ("seed", "lr", "warmup", "init_gain")  # runs that differ only in these train as one batch of nets
 MAX_RUNS_OF_UNIT = 16
-MIN_RUNS_OF_UNIT = 4  # however long they take: batching saves more than a crash can lose
-UNIT_SECONDS = 60.0  # about how much work a crash may lose
+MIN_RUNS_OF_UNIT = 4  # even if they take longer: batching saves more than a crash can lose
+UNIT_SECONDS = 60.0  # approximate work that a crash may lose
 UNIT_BYTES = 5e8
-MAP_SECONDS = LIMITS.map_seconds  # seconds of one core that a map may cost
+MAP_SECONDS = LIMITS.map_seconds  # of one core, for a whole map
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,12 +44,12 @@ class Cell:
 
 @dataclass(frozen=True)
 class Outcome:
-    """The outcome of one run of a cell.
+    """Outcome of one run of a cell.
 
-    `final_loss` is infinite after a divergence; `accuracy` is held-out, after the last step. `steps_to_target`: the
-    first step at which a mean of RECENT_ROWS losses is at most the target, or None. `gradient_ratio`: decades by which
-    the stream's gradient at initialisation grows on its way back. `diverged`: the step of the first non-finite number,
-    or None, and `site` where it is.
+    `final_loss`: infinite after a divergence. `accuracy`: held-out, after the last step. `steps_to_target`: first step
+    at which a mean of RECENT_ROWS losses is at most the target, or None. `gradient_ratio`: growth of the gradient from
+    the end of the stream to its start at initialisation, in decades. `diverged`, `site`: step and place of the first
+    non-finite number, or None and "".
     """
 
     arrangement: str
@@ -64,7 +64,7 @@ class Outcome:
     site: str = ""
 
     def to_dict(self) -> dict[str, Any]:
-        """The fields for JSON; numbers that are not finite become text."""
+        """The fields for JSON; non-finite numbers become text."""
         return {
             name: str(value) if isinstance(value, float) and not math.isfinite(value) else value
             for name, value in asdict(self).items()
@@ -72,7 +72,7 @@ class Outcome:
 
     @staticmethod
     def from_dict(stored: dict[str, Any]) -> "Outcome":
-        """The inverse of `packed`. KeyError, TypeError or ValueError for anything else."""
+        """The inverse of `to_dict`; KeyError, TypeError or ValueError for malformed input."""
         values = {spec_field.name: stored[spec_field.name] for spec_field in fields(Outcome)}
         for name in ("x", "y", "final_loss", "accuracy", "gradient_ratio"):
             values[name] = float(values[name])
@@ -81,9 +81,9 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """Runs that are trained as one: of each its cell and its seed. They differ only in TOGETHER.
+    """Runs (cell, seed) that train as one batch of nets; they differ only in BATCHED_FIELDS.
 
-    `steps`, `fixed`, `growing`: of each of them, its steps and the two costs of one on the reference machine.
+    `steps`: of each run. `fixed`, `growing`: both parts of a step's cost on the reference machine, in seconds.
     """
 
     runs: tuple[tuple[Cell, int], ...]
@@ -95,20 +95,20 @@ class Unit:
         return len(self.runs)
 
     def configs(self, spec: MapSpec) -> list[RunConfig]:
-        """The configurations of its runs."""
+        """Configurations of the runs."""
         return [spec.config(cell.arrangement, cell.x, cell.y, seed) for cell, seed in self.runs]
 
     def step_seconds(self, machine: Machine) -> float:
-        """The estimated seconds of a step of one of its runs alone, on one core."""
+        """Estimated seconds per step of a single run, on one core."""
         return machine.fixed * self.fixed + machine.growing * self.growing
 
     def seconds(self, machine: Machine) -> float:
-        """The estimated seconds of the unit on one core."""
+        """Estimated seconds of the whole unit on one core."""
         return self.step_seconds(machine) * self.steps * (1 + (len(self) - 1) * PER_EXTRA_SEED)
 
 
 def outcome(cell: Cell, cfg: RunConfig, trace: Trace, target: float) -> Outcome:
-    """The outcome of a cell's run from its finished trace."""
+    """Outcome of a cell's run from its finished trace."""
     reached = np.flatnonzero(recent_losses(trace.loss) <= target)
     divergence = trace.divergence
     return Outcome(
@@ -131,13 +131,13 @@ def cells(spec: MapSpec) -> list[Cell]:
 
 
 def configs(spec: MapSpec, cell: Cell) -> list[RunConfig]:
-    """The runs of a cell, one per seed."""
+    """Configurations of a cell, one per seed."""
     return [spec.config(cell.arrangement, cell.x, cell.y, seed) for seed in range(spec.seeds)]
 
 
 @lru_cache(maxsize=16)
 def units(spec: MapSpec) -> tuple[Unit, ...]:
-    """All runs of a map in units of work, always the same. ValueError with a sentence if a cell is not legal."""
+    """Deterministic partition of a map's runs into units of work. ValueError with a sentence for an illegal cell."""
     unit_runs: list[tuple[list[tuple[Cell, int]], RunConfig]] = []
     latest: dict[RunConfig, list[tuple[Cell, int]]] = {}
     base_cfgs: dict[tuple[Any, ...], RunConfig] = {}
@@ -163,11 +163,11 @@ def units(spec: MapSpec) -> tuple[Unit, ...]:
 
 
 def refusal_reason(spec: MapSpec, machine: Machine, *, cluster: bool = False) -> str:
-    """Why this map cannot be run on a machine and what would fit, in a sentence; empty if it can.
+    """Why a machine cannot compute this map and what would fit, in a sentence; empty if it can.
 
-    `cluster`: a scheduler shares it out, so only its single runs are bounded.
+    `cluster`: a scheduler distributes the map, so only single runs are bounded.
     """
-    if spec.runs > MAX_RUNS_OF_MAP and not cluster:  # before any of them is made
+    if spec.runs > MAX_RUNS_OF_MAP and not cluster:  # before creating any
         of_seeds = f" of {spec.seeds} seeds" if spec.seeds > 1 else ""
         size = f"{spec.runs:,} runs, in {spec.cells:,} cells{of_seeds}"
         return f"This map has {size}; at most {MAX_RUNS_OF_MAP:,} are taken."
@@ -199,9 +199,9 @@ def _cell_in_words(spec: MapSpec, cell: Cell) -> str:
 
 @lru_cache(maxsize=64)
 def _max_runs_of_unit(cfg: RunConfig) -> int:
-    """How many such runs are trained as one."""
+    """Largest number of runs of this configuration in a unit."""
     run_seconds = (
         sum(reference_step_cost(cfg)) * cfg.steps
-    )  # on the reference machine, so that units are the same everywhere
+    )  # of the reference machine, so that all machines agree on the units
     by_time = max(MIN_RUNS_OF_UNIT, 1 + int((UNIT_SECONDS / run_seconds - 1) / PER_EXTRA_SEED))
     return max(1, min(MAX_RUNS_OF_UNIT, by_time, int(UNIT_BYTES / memory_bytes(cfg))))

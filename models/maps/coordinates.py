@@ -1,4 +1,4 @@
-"""Coordinate checks of runs: sizes over width or depth after the first updates, on joblib or a Dask cluster."""
+"""Coordinate checks: sizes over width or depth after the first updates, computed by joblib or a Dask cluster."""
 
 import argparse
 import csv as text_table
@@ -16,17 +16,17 @@ from models.maps.work import SCHEDULER, compute_units
 from models.spec import RunConfig, knobs, plan
 from models.spec.budget import budget_refusal
 
-STEPS = 4  # updates after which the sizes are measured last
+STEPS = 4  # updates before the last measurement
 FIELDS = ("width", "depth")
 MAX_VALUES, MAX_SEEDS = 24, 8
-STREAM = ("x0", "middle", "end")  # sites of nets of several depths
+STREAM = ("x0", "middle", "end")  # the sites that nets of all depths share
 
 
 @dataclass(frozen=True)
 class CoordinateCheck:
-    """A coordinate check: a configuration, the field that varies, its values, and how many seeds from its own on.
+    """A configuration, the field that varies, its values, and the number of seeds, from the configuration's seed on.
 
-    ValueError with a sentence for what is out of range, and for a value at which the configuration is not legal.
+    ValueError with a sentence for anything out of range, or a value that makes the configuration illegal.
     """
 
     cfg: RunConfig
@@ -47,22 +47,21 @@ class CoordinateCheck:
             self.config(value, 0)
 
     def config(self, value: int, seed: int) -> RunConfig:
-        """The configuration of one run."""
+        """Configuration of one run."""
         changed: dict[str, Any] = {self.field: value, "seed": self.cfg.seed + seed}
         return replace(self.cfg, **changed, steps=max(STEPS, self.cfg.steps))
 
     @property
     def sites(self) -> tuple[str, ...]:
-        """What is measured: every site of the stream where the depth is one, else its start, middle and end."""
+        """Measured sites: all of the stream if the depth is fixed, else start, middle and end; and the logits."""
         return (*(plan(self.cfg).sites if self.field == "width" else STREAM), "logits")
 
     @property
     def refusal_reason(self) -> str:
-        """Why its largest net is over budget, in a sentence; empty if it is not."""
+        """Why the largest net is over budget, in a sentence; empty if it is not."""
         return budget_refusal(self.config(max(self.values), 0)) or ""
 
     def to_json(self) -> str:
-        """The check as JSON."""
         return json.dumps({"query": self.cfg.to_query(), **self._settings()})
 
     def _settings(self) -> dict[str, Any]:
@@ -77,7 +76,7 @@ class CoordinateCheck:
 
 
 def measure(check: CoordinateCheck, *, scheduler: str | None = None, jobs: int = 0) -> Coordinates:
-    """Computes a check on this machine, or where MAPS_SCHEDULER says."""
+    """Computes a check on a Dask scheduler (by default $MAPS_SCHEDULER) or, without one, on this machine."""
     where = os.environ.get(SCHEDULER, "") if scheduler is None else scheduler
     units = compute_units(check.to_json(), range(len(check.values)), run_check_value, scheduler=where, jobs=jobs)
     size = {unit["unit"]: unit["size"] for unit in units}
@@ -85,12 +84,12 @@ def measure(check: CoordinateCheck, *, scheduler: str | None = None, jobs: int =
 
 
 def coordinates_of(check: CoordinateCheck, size: Sequence[Any]) -> Coordinates:
-    """The sizes of a check, [value][seed][step][site], with their names."""
+    """Coordinates of a check from its sizes, [value][seed][step][site]."""
     return Coordinates(check.values, check.sites, tuple(size), check.field)
 
 
 def csv(checks: Sequence[Coordinates]) -> str:
-    """Sizes as a table, one row per field, value, seed, step and site."""
+    """CSV of the sizes, one row per field, value, seed, step and site."""
     out = io.StringIO()
     rows = text_table.writer(out, lineterminator="\n")
     rows.writerow(("over", "value", "seed", "step", "site", "rms"))
@@ -102,7 +101,6 @@ def csv(checks: Sequence[Coordinates]) -> str:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Adds the arguments of the command."""
     for field in FIELDS:
         parser.add_argument(f"--{field}", metavar="A..B", help=f"{field}s, doubled from A to B, or several with commas")
     parser.add_argument("--seeds", type=int, default=3, metavar="N", help="seeds of each (default 3)")
@@ -111,7 +109,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def checks_from_arguments(args: argparse.Namespace, cfg: RunConfig) -> list[CoordinateCheck]:
-    """The checks that the arguments name. ValueError with a sentence."""
+    """Checks that the command line names. ValueError with a sentence."""
     if not 0 <= args.jobs <= 256:
         raise ValueError(f"--jobs is {args.jobs}; legal is 1 to 256")
     texts = {field: text for field in FIELDS if (text := getattr(args, field)) is not None}
@@ -125,7 +123,7 @@ def checks_from_arguments(args: argparse.Namespace, cfg: RunConfig) -> list[Coor
 
 
 def _values(field: str, text: str) -> Iterator[int]:
-    """The values of "16..512" or "16,24,40"."""
+    """Values of "16..512", doubling, or of "16,24,40"."""
     knob = knobs()[field][1]
     if not re.fullmatch(r"\d{1,4}(\.\.\d{1,4}|(,\d{1,4})+)", text):
         raise ValueError(f"--{field} is {text[:40]}; legal is as 16..512, which doubles, or as 16,24,40")

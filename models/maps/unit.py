@@ -1,4 +1,4 @@
-"""Units of work of maps and coordinate checks, computed by a worker process, here or on a cluster."""
+"""Units of work of maps and coordinate checks, as a worker process computes them, here or on a cluster."""
 
 import time
 from typing import Any
@@ -8,7 +8,7 @@ from models.maps.spec import MapSpec
 
 
 def run_unit(specification: str, index: int) -> dict[str, Any]:
-    """The result of unit `at` of a specification (its JSON): {"unit", "seconds", "runs": packed outcomes}."""
+    """Result of a unit of a specification (JSON): {"unit", "seconds", "runs": outcomes as dicts}."""
     import torch
 
     from models.training.batched import Batched
@@ -26,14 +26,15 @@ def run_unit(specification: str, index: int) -> dict[str, Any]:
 
 
 def run_check_value(specification: str, index: int) -> dict[str, Any]:
-    """The sizes at one value of a check (its JSON): {"unit", "seconds", "size"}, by seed, step and site."""
+    """Result at one value of a check (JSON): {"unit", "seconds", "size": by seed, step and site}."""
     import torch
 
     from models.maps.coordinates import STEPS, CoordinateCheck
     from models.training.coordinates import site_rms
 
     torch.set_num_threads(1)
-    began, check = time.perf_counter(), CoordinateCheck.from_json(specification)
+    began = time.perf_counter()
+    check = CoordinateCheck.from_json(specification)
     size = [site_rms(check.config(check.values[index], seed), STEPS) for seed in range(check.seeds)]
     if check.field == "depth":
         size = [[[row[0], row[(len(row) - 2) // 2], *row[-2:]] for row in of_seed] for of_seed in size]

@@ -18,12 +18,12 @@ DATA = Path(__file__).parents[2] / "tasks" / "data"
 DIGITS = '''\
 @cache
 def digits():
-    """All 1,797 images as x (N, T, 64 / T), centred, of unit mean square; y (N, T) has the digit at the last token."""
+    """All 1,797 images as x (N, T, 64 / T), centred, unit mean square; y (N, T) has the digit at the last token."""
     table = torch.frombuffer(bytearray(zlib.decompress(base64.b64decode(DATA))), dtype=torch.uint8).view(-1, 65)
     ink = table[:, :64].double() / 16
     centred = ink - ink[:-HELD_OUT].mean(dim=0)
     x = centred / centred[:-HELD_OUT].square().mean().sqrt()
-    y = torch.full((len(table), TOKENS), -100)  # -100: no loss is taken here
+    y = torch.full((len(table), TOKENS), -100)  # -100: excluded from the loss
     y[:, -1] = table[:, 64]
     return x.float().view(len(table), TOKENS, -1), y
 
@@ -70,7 +70,7 @@ POINTS = '''\
 {quoted}
 
 
-def placed(label, source):
+def noisy_points(label, source):
     """Points of these labels with noise, scaled to unit mean square: x (B, 1, 2), y (B, 1)."""
     clean = {draw}(label, source)
     points = clean + {noise} * torch.randn(clean.shape, generator=source)
@@ -80,12 +80,12 @@ def placed(label, source):
 def batch(k):
     """Batch k: fresh points."""
     source = generator(SEED, "batch", k)
-    return placed(torch.randint({classes}, (BATCH,), generator=source), source)
+    return noisy_points(torch.randint({classes}, (BATCH,), generator=source), source)
 
 
 def held_out():
     """300 points, the same for every seed."""
-    return placed(torch.arange(300) % {classes}, generator(0, "held out", "{task}"))
+    return noisy_points(torch.arange(300) % {classes}, generator(0, "held out", "{task}"))
 '''
 
 SEQUENCES = '''\
@@ -104,7 +104,7 @@ def held_out():
 
 
 def data_code(cfg: RunConfig) -> str:
-    """The code that defines `batch(k)` and `held_out()` for a configuration's task."""
+    """Code that defines `batch(k)` and `held_out()` for a configuration's task."""
     kind = TASKS[cfg.task].kind
     if kind == "image":
         return DIGITS
@@ -115,9 +115,9 @@ def data_code(cfg: RunConfig) -> str:
         return SEQUENCES.format(quoted=quoted(("models.tasks.sequences", rule)), rule=rule, task=cfg.task)
     module = "models.tasks.points"
     draw, mean_square, noise = arguments_of(module, rule)
-    used = [(module, name) for name in (draw, *re.findall(r"\b_[A-Z_]+\b", mean_square))]
+    definitions = [(module, name) for name in (draw, *re.findall(r"\b_[A-Z_]+\b", mean_square))]
     return POINTS.format(
-        quoted=quoted(*used),
+        quoted=quoted(*definitions),
         draw=draw,
         mean_square=mean_square,
         noise=noise,
@@ -127,8 +127,8 @@ def data_code(cfg: RunConfig) -> str:
 
 
 @cache
-def embedded(task: str) -> str:
-    """The code that holds a real task's data, as zlib-packed base64 in lines; empty for a task that makes its own."""
+def embedded_data(task: str) -> str:
+    """Code with a real task's data as zlib-compressed base64; "" for a task that generates its data."""
     if task not in ("digits", "book"):
         return ""
     if task == "digits":
@@ -138,5 +138,5 @@ def embedded(task: str) -> str:
         raw = (DATA / "moby_dick.txt").read_bytes()
     packed = base64.b64encode(zlib.compress(raw, 9)).decode("ascii")
     lines = "\n".join(textwrap.wrap(packed, 120))
-    what = "64 pixels (0 to 16) and the digit, one byte each" if task == "digits" else "the text"
-    return f'# {TASKS[task].source}.\n# Packed by zlib: {what}.\nDATA = """\n{lines}\n"""\n'
+    contents = "64 pixels (0 to 16) and the digit, one byte each" if task == "digits" else "the text"
+    return f'# {TASKS[task].source}.\n# Packed by zlib: {contents}.\nDATA = """\n{lines}\n"""\n'

@@ -1,4 +1,4 @@
-"""The net of a stand-alone script: the stack of sublayers, what is around it, and its initialisation."""
+"""The net of a stand-alone script: stack of sublayers, embedding, head and initialisation."""
 
 from itertools import groupby
 
@@ -7,15 +7,15 @@ from models.spec import INITS, TASKS, RunConfig, plan
 from models.spec.code import number_code
 from models.spec.parametrization import branch_gain, head_gain, output_factor
 
-WATCH = '''\
-SEEN = {}  # the points of the stream in the last forward pass, by site
+RECORD_SITE = '''\
+STREAM = {}  # tensors of the stream in the last forward pass, by site
 
 
-def watch(site, x):
-    """Keeps a point of the stream and asks autograd to keep its gradient; x passes unchanged."""
+def record(site, x):
+    """Records a point of the stream and retains its gradient; returns x unchanged."""
     if x.requires_grad:
         x.retain_grad()
-    SEEN[site] = x
+    STREAM[site] = x
     return x
 '''
 
@@ -42,27 +42,27 @@ def initialise(net):
 
 
 def net_code(cfg: RunConfig) -> str:
-    """The code that defines `watch`, `block`, `Stream`, `Net` and `initialise` for a configuration."""
-    parts = [WATCH, _block_function(cfg), STACKS[cfg.stack](cfg), _net_class(cfg), _initialise(cfg)]
+    """Code that defines `record`, `block`, `Stream`, `Net` and `initialise` for a configuration."""
+    parts = [RECORD_SITE, _block_function(cfg), STACKS[cfg.stack](cfg), _net_class(cfg), _initialise(cfg)]
     return "\n\n\n".join(part.rstrip("\n") for part in parts)
 
 
 def _block_function(cfg: RunConfig) -> str:
-    """The code of the function that makes block l, with a case for every run of equal blocks."""
+    """Code of the function that builds block l, with one case per run of equal blocks."""
     name_of = {kind: name for name, kind in kinds_of(cfg).items()}
     by_block = groupby(plan(cfg).sublayers, key=lambda sublayer: sublayer.block)
-    made = [(block, tuple((s.kind, name_of[kind_of(s)]) for s in group)) for block, group in by_block]
+    blocks = [(block, tuple((s.kind, name_of[kind_of(s)]) for s in group)) for block, group in by_block]
     number = "l" if cfg.input_scale != "one" else ""
     lines = ["def block(l):", '    """Block l, counted from 1: its sublayers by name."""']
-    for sublayers, run in groupby(made, key=lambda row: row[1]):
+    for sublayers, run in groupby(blocks, key=lambda row: row[1]):
         last = list(run)[-1][0]
         code = "return nn.ModuleDict({" + ", ".join(f'"{kind}": {name}({number})' for kind, name in sublayers) + "})"
         lines += [f"    {code}"] if last == cfg.depth else [f"    if l <= {last}:", f"        {code}"]
     return "\n".join(lines)
 
 
-def _walk(cfg: RunConfig, *steps: str) -> list[str]:
-    """The code of the loop over a block's sublayers; an MLP has only one."""
+def _sublayer_loop(cfg: RunConfig, *steps: str) -> list[str]:
+    """Code of the loop over a block's sublayers; an MLP block has only one."""
     if cfg.net == "mlp":
         return [f"    {step}".format(sublayer='sublayers["mlp"]', site="name") for step in steps]
     pad = "        "
@@ -72,36 +72,41 @@ def _walk(cfg: RunConfig, *steps: str) -> list[str]:
 
 
 def _single(cfg: RunConfig) -> str:
-    body = ['x = watch("x0", x)', "for name, sublayers in self.blocks.items():"]
-    body += [*_walk(cfg, "x = watch({site}, {sublayer}(x))"), "return x"]
-    return class_code("Stream", "One stream through all blocks: (B, T, D) -> (B, T, D).", [BLOCKS], body)
+    forward_lines = ['x = record("x0", x)', "for name, sublayers in self.blocks.items():"]
+    forward_lines += [*_sublayer_loop(cfg, "x = record({site}, {sublayer}(x))"), "return x"]
+    return class_code("Stream", "One stream through all blocks: (B, T, D) -> (B, T, D).", [BLOCKS], forward_lines)
 
 
 def _residual(cfg: RunConfig) -> str:
-    made = [BLOCKS, f"self.norm_collected = {norm_of(cfg, cfg.norm, 'WIDTH')}"]
-    body = ['x = y = watch("x0", x)', "for name, sublayers in self.blocks.items():"]
-    body += _walk(cfg, "x, branch = {sublayer}(x)", "watch({site}, x)", "y = y + branch")
-    body.append("return x + self.norm_collected(y)")
-    return class_code("Stream", "ResiDual: x is normed after every add, y only collects the branches.", made, body)
+    init_lines = [BLOCKS, f"self.norm_collected = {norm_of(cfg, cfg.norm, 'WIDTH')}"]
+    forward_lines = ['x = y = record("x0", x)', "for name, sublayers in self.blocks.items():"]
+    forward_lines += _sublayer_loop(cfg, "x, branch = {sublayer}(x)", "record({site}, x)", "y = y + branch")
+    forward_lines.append("return x + self.norm_collected(y)")
+    return class_code(
+        "Stream", "ResiDual: x is normed after every add, y only collects the branches.", init_lines, forward_lines
+    )
 
 
 def _dlcl(cfg: RunConfig) -> str:
-    made = [
+    init_lines = [
         BLOCKS,
         f"self.norms = nn.ModuleList({norm_of(cfg, cfg.norm, 'WIDTH')} for _ in range(DEPTH + 1))",
         "self.weights = nn.ParameterList(torch.full((count,), 1 / count) for count in range(1, DEPTH + 2))",
     ]
-    body = [
-        'normed = [self.norms[0](watch("x0", x))]',
-        "for at, (name, sublayers) in enumerate(self.blocks.items()):",
-        "    x = self.summed(at, normed)",
-        *_walk(cfg, "x = watch({site}, {sublayer}(x))"),
-        "    normed.append(self.norms[at + 1](x))",
-        "return self.summed(DEPTH, normed)",
+    forward_lines = [
+        'normed = [self.norms[0](record("x0", x))]',
+        "for index, (name, sublayers) in enumerate(self.blocks.items()):",
+        "    x = self.weighted_sum(index, normed)",
+        *_sublayer_loop(cfg, "x = record({site}, {sublayer}(x))"),
+        "    normed.append(self.norms[index + 1](x))",
+        "return self.weighted_sum(DEPTH, normed)",
     ]
-    summed = '        return torch.einsum("k,kbtd->btd", self.weights[at], torch.stack(normed))'
+    summed = '        return torch.einsum("k,kbtd->btd", self.weights[block], torch.stack(normed))'
     title = "DLCL: every block, and the head, reads a learned weighted sum of all earlier blocks."
-    return class_code("Stream", title, made, body) + f"\n\n    def summed(self, at, normed):\n{summed}"
+    return (
+        class_code("Stream", title, init_lines, forward_lines)
+        + f"\n\n    def weighted_sum(self, block, normed):\n{summed}"
+    )
 
 
 STACKS = {"single": _single, "residual": _residual, "dlcl": _dlcl}
@@ -111,50 +116,31 @@ def _net_class(cfg: RunConfig) -> str:
     task, final_norm = TASKS[cfg.task], plan(cfg).final_norm
     position = cfg.position if cfg.net == "transformer" else "none"
     inputs = task.inputs(cfg.net)
-    made = [
+    init_lines = [
         f"self.embed = nn.Linear({inputs}, WIDTH)" if inputs else f"self.embed = nn.Embedding({task.vocabulary}, WIDTH)"
     ]
     if position == "sinusoidal":
-        made.append("self.position = Positions(sinusoids(TOKENS, WIDTH), learned=False)")
+        init_lines.append("self.position = Positions(sinusoids(TOKENS, WIDTH), learned=False)")
     if position == "learned":
-        made.append("self.position = Positions(torch.zeros(TOKENS, WIDTH), learned=True)")
-    made.append("self.stream = Stream()")
-    made += [f"self.final_norm = {norm_of(cfg, final_norm, 'WIDTH')}"] * (final_norm != "none")
-    made.append(f"self.head = nn.Linear(WIDTH, {task.classes})")
+        init_lines.append("self.position = Positions(torch.zeros(TOKENS, WIDTH), learned=True)")
+    init_lines.append("self.stream = Stream()")
+    init_lines += [f"self.final_norm = {norm_of(cfg, final_norm, 'WIDTH')}"] * (final_norm != "none")
+    init_lines.append(f"self.head = nn.Linear(WIDTH, {task.classes})")
     start = "self.position(self.embed(x))" if position in ("sinusoidal", "learned") else "self.embed(x)"
     end = "self.final_norm(x)" if final_norm != "none" else "x"
     if output_factor(cfg) != 1:
         end = f"{number_code(output_factor(cfg))} * {end}"
-    body = [f"x = self.stream({start})", f"return self.head({end})"]
-    return class_code("Net", f"Batch of the task -> logits (B, T, {task.classes}).", made, body)
+    forward_lines = [f"x = self.stream({start})", f"return self.head({end})"]
+    return class_code("Net", f"Batch of the task -> logits (B, T, {task.classes}).", init_lines, forward_lines)
 
 
 def _initialise(cfg: RunConfig) -> str:
-    init = INITS[cfg.init]
-    branch = ["outputs, inputs = p.shape"] * ("inputs" in init.draw) + [init.draw]
-    outputs = (
-        ('".w_o.weight"', '".w2.weight"')
-        if cfg.net == "transformer"
-        else (f'".w{"2" * (cfg.layers_per_branch - 1)}.weight"',)
-    )
-    ends = f"({', '.join(outputs)})" if len(outputs) > 1 else outputs[0]
-    if init.on_outputs:
-        branch += [f"if name.endswith({ends}):", f"    p.mul_({init.on_outputs})"]
-    if init.past_scores:
-        shrink = f"p.mul_({init.past_scores})"
-        queries = ['if not name.endswith((".w_q.weight", ".w_k.weight")):', f"    {shrink}"]
-        branch += queries if cfg.net == "transformer" else [shrink]
-    branch += [f"p.mul_({branch_gain(cfg)!r})"] * (branch_gain(cfg) != 1)
-    if TASKS[cfg.task].vocabulary:
-        embed = ["p.normal_(generator=source)"]
-    else:
-        inputs = TASKS[cfg.task].inputs(cfg.net)
-        embed = ["nn.init.orthogonal_(p, generator=source)", f"p.mul_(math.sqrt(max(WIDTH, {inputs}) / {inputs}))"]
+    """Code of the function `initialise`."""
     head = f".mul_({head_gain(cfg)!r})" if head_gain(cfg) != 1 else ""
     code = INITIALISE.format(
-        title=f"{init.title}; the stream starts at unit mean square.",
-        branch=_indented(branch),
-        embed=_indented(embed),
+        title=f"{INITS[cfg.init].title}; the stream starts at unit mean square.",
+        branch=_indented(_branch_init_lines(cfg)),
+        embed=_indented(_embedding_init_lines(cfg)),
         head=head,
     )
     if cfg.net == "transformer" and cfg.position == "learned":
@@ -162,6 +148,30 @@ def _initialise(cfg: RunConfig) -> str:
             '        elif name == "position.table_TD":\n            p.normal_(generator=source).mul_(math.sqrt(0.5))\n'
         )
     return code
+
+
+def _branch_init_lines(cfg: RunConfig) -> list[str]:
+    """Lines that initialise a weight p of a branch."""
+    init = INITS[cfg.init]
+    lines = ["outputs, inputs = p.shape"] * ("inputs" in init.draw) + [init.draw]
+    if init.on_outputs:
+        layer = "2" * (cfg.layers_per_branch - 1)
+        last = '(".w_o.weight", ".w2.weight")' if cfg.net == "transformer" else f'".w{layer}.weight"'
+        lines += [f"if name.endswith({last}):", f"    p.mul_({init.on_outputs})"]
+    if init.past_scores:
+        shrink = f"p.mul_({init.past_scores})"
+        not_scores = ['if not name.endswith((".w_q.weight", ".w_k.weight")):', f"    {shrink}"]
+        lines += not_scores if cfg.net == "transformer" else [shrink]
+    return lines + [f"p.mul_({branch_gain(cfg)!r})"] * (branch_gain(cfg) != 1)
+
+
+def _embedding_init_lines(cfg: RunConfig) -> list[str]:
+    """Lines that initialise the embedding p."""
+    task = TASKS[cfg.task]
+    if task.vocabulary:
+        return ["p.normal_(generator=source)"]
+    inputs = task.inputs(cfg.net)
+    return ["nn.init.orthogonal_(p, generator=source)", f"p.mul_(math.sqrt(max(WIDTH, {inputs}) / {inputs}))"]
 
 
 def _indented(lines: list[str]) -> str:

@@ -1,4 +1,4 @@
-"""Definitions quoted from the app's own modules with all they depend on; read, not imported, to keep torch away."""
+"""Quotes definitions of the app's modules with their dependencies, by parsing the source instead of importing torch."""
 
 import ast
 from functools import cache
@@ -9,28 +9,32 @@ ROOT = Path(__file__).parents[3]
 Definition = tuple[str, str]  # module, name
 
 
-def quoted(*wanted: Definition) -> str:
-    """The source of top-level definitions and of those they use, each once and before its first use."""
+def quoted(*definitions: Definition) -> str:
+    """Source of top-level definitions and their dependencies, each once and before its first use."""
     sources: dict[Definition, str] = {}
-    for module, name in wanted:
+    for module, name in definitions:
         _collect(module, name, sources)
-    blocks, before = "", ""
+    blocks = previous = ""
     for text in sources.values():
         short = not text.startswith(("def ", "class ", "@"))
-        blocks += ("" if not before else "\n" if short and before == "short" else "\n\n\n") + text
-        before = "short" if short else "long"
+        blocks += ("" if not previous else "\n" if short and previous == "short" else "\n\n\n") + text
+        previous = "short" if short else "long"
     return blocks
 
 
 @cache
 def arguments_of(module: str, name: str, key: str = "") -> tuple[str, ...]:
-    """The arguments, as text, of the call assigned to a top-level name, or under a key of the dict assigned to it."""
+    """Source of the arguments of the call that is assigned to a top-level name, or to a key of its dict."""
     source, definitions, _ = _parsed(module)
     assigned = definitions[name]
     assert isinstance(assigned, ast.Assign | ast.AnnAssign)
     call = assigned.value
     if isinstance(call, ast.Dict):
-        call = next(made for at, made in zip(call.keys, call.values, strict=True) if at and ast.literal_eval(at) == key)
+        call = next(
+            value
+            for dict_key, value in zip(call.keys, call.values, strict=True)
+            if dict_key and ast.literal_eval(dict_key) == key
+        )
     assert isinstance(call, ast.Call)
     return tuple(ast.get_source_segment(source, argument) or "" for argument in call.args)
 
@@ -43,8 +47,8 @@ def _collect(module: str, name: str, sources: dict[Definition, str]) -> None:
     if name not in definitions or (module, name) in sources:
         return
     node = definitions[name]
-    for used in sorted({part.id for part in ast.walk(node) if isinstance(part, ast.Name)} - {name}):
-        _collect(module, used, sources)
+    for dependency in sorted({part.id for part in ast.walk(node) if isinstance(part, ast.Name)} - {name}):
+        _collect(module, dependency, sources)
     sources[module, name] = _text(source, node)
 
 
@@ -55,7 +59,7 @@ def _text(source: str, node: ast.stmt) -> str:
 
 @cache
 def _parsed(module: str) -> tuple[str, dict[str, ast.stmt], dict[str, str]]:
-    """A module's text, its top-level definitions, and the module of ours that each imported name comes from."""
+    """A module's source, its top-level definitions, and the module of the app that each imported name comes from."""
     source = (ROOT / (module.replace(".", "/") + ".py")).read_text(encoding="utf-8")
     definitions: dict[str, ast.stmt] = {}
     imports: dict[str, str] = {}

@@ -1,9 +1,9 @@
-"""A configuration as one stand-alone PyTorch script, which prints the page's numbers and reads from top to bottom."""
+"""A configuration as one stand-alone PyTorch script, readable from top to bottom, that prints the page's numbers."""
 
 import re
 from textwrap import indent
 
-from models.export.script.data import data_code, embedded
+from models.export.script.data import data_code, embedded_data
 from models.export.script.model import model_code
 from models.export.script.net import net_code
 from models.export.script.quote import quoted
@@ -44,40 +44,41 @@ IMPORTS = {
 }
 
 OPTIMIZERS = {
-    "sgd": "torch.optim.SGD({given}, fused=True)",
-    "momentum": "torch.optim.SGD({given}, momentum=0.9, fused=True)",
-    "adam": "torch.optim.Adam({given}, fused=True)",
-    "adamw": "torch.optim.AdamW({given}, weight_decay=0.0, fused=True)",
+    "sgd": "torch.optim.SGD({arguments}, fused=True)",
+    "momentum": "torch.optim.SGD({arguments}, momentum=0.9, fused=True)",
+    "adam": "torch.optim.Adam({arguments}, fused=True)",
+    "adamw": "torch.optim.AdamW({arguments}, weight_decay=0.0, fused=True)",
 }
 
 REPORT = '''\
 def rms(x):
-    """The root of the mean square; squares of 1e-25 leave float32, so the sum is taken in {dtype}."""
+    """Root mean square; summed in {dtype}, because squares of 1e-25 underflow in float32."""
     return (x.detach().norm(dtype=torch.{dtype}) / x.numel() ** 0.5).float().item()
 
 
 def report(k, loss):
-    """One look at step k, before its update: the loss, and the stream from its start to its end."""
+    """Prints the loss and the stream from start to end, at step k before its update."""
     print(f"step {{k}}  loss {{loss.item():.9g}}")
-    for site, x in SEEN.items():
+    for site, x in STREAM.items():
         print(f"  {{site:9}} activation {{rms(x):<15.9g}} gradient {{rms(x.grad):.9g}}")
 
 
 @torch.no_grad()
-def score(net):
-    """Loss and accuracy on samples that no batch contains."""
+def evaluate(net):
+    """Loss and accuracy on held-out samples."""
     x, y = (tensor.to(DEVICE) for tensor in held_out())
     net.eval()
     logits = net(x)
     net.train()
-    taken = y != -100
-    loss, right = F.cross_entropy(logits[taken], y[taken]), (logits.argmax(-1) == y)[taken]
-    return loss.item(), right.float().mean().item()
+    counted = y != -100
+    loss = F.cross_entropy(logits[counted], y[counted])
+    is_right = (logits.argmax(-1) == y)[counted]
+    return loss.item(), is_right.float().mean().item()
 '''
 
 TRAIN = '''\
 def train(every):
-    """Trains the net and looks at it every so many steps."""
+    """Trains the net and reports on it at every `every`-th step."""
     net = Net()
     initialise(net)
     net.to(DEVICE)
@@ -94,19 +95,19 @@ def train(every):
             print(f"Diverged: the loss is not finite at step {{k}}.")
             return
 {update}        optimizer.step()
-    loss, accuracy = score(net)
+    loss, accuracy = evaluate(net)
     print(f"held out  loss {{loss:.9g}}  accuracy {{accuracy:.9g}}")
 '''
 
 MAIN = """\
 if __name__ == "__main__":
-    torch.set_num_threads(1)  # with more, sums are taken in another order and the last digits differ
+    torch.set_num_threads(1)  # more threads change the order of sums, and thus the last digits
     train(int(sys.argv[1]) if len(sys.argv) > 1 else max(1, STEPS // 10))
 """
 
 
 def standalone_script(cfg: RunConfig, name: str = "run.py") -> str:
-    """The script of a configuration; `name` is its file name in its own usage lines."""
+    """Script of a configuration; `name`: its file name, for the usage lines."""
     body = [
         quoted(("models.generator", "generator")),
         data_code(cfg),
@@ -116,7 +117,7 @@ def standalone_script(cfg: RunConfig, name: str = "run.py") -> str:
         _train(cfg),
     ]
     code = "\n\n\n".join(part.strip("\n") for part in body)
-    data = embedded(cfg.task)
+    data = embedded_data(cfg.task)
     tail = "\n\n\n" + "\n\n".join(part for part in (data, MAIN) if part)
     constants = _constants(cfg, code)
     opening = HEADER.format(title=_title(cfg), code=indent(block_code(cfg), " " * 4), name=name)
@@ -130,7 +131,7 @@ def _title(cfg: RunConfig) -> str:
 
 
 def _constants(cfg: RunConfig, code: str) -> str:
-    """The constants that the code needs, one per line."""
+    """Lines of the constants that the code uses."""
     device = '"cuda" if torch.cuda.is_available() else "cpu"' if cfg.device == "auto" else repr(cfg.device)
     values = {
         "SEED": cfg.seed,
@@ -154,7 +155,7 @@ def _constants(cfg: RunConfig, code: str) -> str:
 
 
 def _imports(code: str) -> str:
-    lines = [line for line, sign in IMPORTS.items() if re.search(sign, code)]
+    lines = [line for line, pattern in IMPORTS.items() if re.search(pattern, code)]
     return "\n".join(lines[:-1] if "from torch import Tensor, nn" in lines else lines)
 
 
@@ -163,34 +164,38 @@ def _dtype(cfg: RunConfig) -> str:
 
 
 def _train(cfg: RunConfig) -> str:
-    """The code of the training loop, with only the parts that this configuration needs."""
-    update, rate = "", _learning_rate(cfg)
-    own = "" if has_uniform_rates(cfg) else ' * group["rate"]'
+    """Code of the training loop, with only the parts that the configuration needs."""
+    update = ""
+    rate = _learning_rate(cfg)
+    rate_factor = "" if has_uniform_rates(cfg) else ' * group["rate"]'
     if cfg.clip:
         update += "        clip(net)\n"
     if rate:
-        update += f'        for group in optimizer.param_groups:\n            group["lr"] = learning_rate(k){own}\n'
-    given, optimizer = "net.parameters(), lr=LR", ""
+        update += (
+            f'        for group in optimizer.param_groups:\n            group["lr"] = learning_rate(k){rate_factor}\n'
+        )
+    arguments = "net.parameters(), lr=LR"
+    optimizer = ""
     if not has_uniform_rates(cfg):
         adam = cfg.optimizer in ADAM
-        where = " if p.ndim > 1 else 0.0" if cfg.decayed == "matrices" else ""
+        condition = " if p.ndim > 1 else 0.0" if cfg.decayed == "matrices" else ""
         optimizer = SCALED.format(
             ratios=f"{width_ratio(cfg)!r}, {depth_ratio(cfg)!r}, {adam}",
-            decay=f'\n        group["weight_decay"] = decay * WEIGHT_DECAY{where}' * bool(cfg.weight_decay),
+            decay=f'\n        group["weight_decay"] = decay * WEIGHT_DECAY{condition}' * bool(cfg.weight_decay),
             eps='\n        group["eps"] = 1e-8 * eps' * adam,
         )
-        given = "groups.values()"
+        arguments = "groups.values()"
     elif cfg.weight_decay and cfg.decayed == "all":
         optimizer = '    groups = [{"params": list(net.parameters()), "weight_decay": WEIGHT_DECAY}]\n'
-        given = "groups, lr=LR"
+        arguments = "groups, lr=LR"
     elif cfg.weight_decay:
         optimizer = (
             "    matrices = [p for p in net.parameters() if p.ndim > 1]\n"
             "    others = [p for p in net.parameters() if p.ndim <= 1]  # not decayed\n"
             '    groups = [{"params": matrices, "weight_decay": WEIGHT_DECAY}, {"params": others}]\n'
         )
-        given = "groups, lr=LR"
-    optimizer += f"    optimizer = {OPTIMIZERS[cfg.optimizer].format(given=given)}"
+        arguments = "groups, lr=LR"
+    optimizer += f"    optimizer = {OPTIMIZERS[cfg.optimizer].format(arguments=arguments)}"
     quote = "" if has_uniform_rates(cfg) else quoted(("models.spec.parametrization", "scaling_factors"))
     parts = [
         rate,
@@ -218,7 +223,7 @@ MASKS = """\
 CLIP = '''\
 @torch.no_grad()
 def clip(net):
-    """Shortens the gradient of all weights together to CLIP where it is longer."""
+    """Scales the gradient of all weights down to norm CLIP if it is longer."""
     grads = [p.grad for p in net.parameters() if p.grad is not None]
     length = torch.stack([grad.norm(dtype=torch.{dtype}) for grad in grads]).norm()
     factor = (CLIP / (length + 1e-6)).clamp(max=1.0).float()
@@ -228,23 +233,23 @@ def clip(net):
 
 
 def _learning_rate(cfg: RunConfig) -> str:
-    """The code of `learning_rate(k)`; empty if the rate never changes."""
+    """Code of `learning_rate(k)`; "" if the rate is constant."""
     lines = []
     factors = ["LR"]
     if cfg.warmup:
-        lines.append("    warm = min(1.0, (k + 1) / WARMUP)")
-        factors.append("warm")
+        lines.append("    warmup = min(1.0, (k + 1) / WARMUP)")
+        factors.append("warmup")
     if cfg.schedule == "cosine":
-        half = "0.5 * (1 + math.cos(math.pi * {k} / max(1, {n})))"
-        cosine = half.format(k="k", n="STEPS")
+        half_cosine = "0.5 * (1 + math.cos(math.pi * {k} / max(1, {n})))"
+        cosine = half_cosine.format(k="k", n="STEPS")
         if cfg.warmup:
-            cosine = half.format(k="(k - WARMUP)", n="STEPS - WARMUP") + " if k >= WARMUP else 1.0"
-        lines.append(f"    fall = {cosine}")
-        factors.append("fall")
+            cosine = half_cosine.format(k="(k - WARMUP)", n="STEPS - WARMUP") + " if k >= WARMUP else 1.0"
+        lines.append(f"    decay = {cosine}")
+        factors.append("decay")
     if not lines:
         return ""
     reading = " and ".join(
-        ["rises over the first WARMUP steps"] * bool(cfg.warmup) + ["falls along half a cosine"] * ("fall" in factors)
+        ["rises over the first WARMUP steps"] * bool(cfg.warmup) + ["falls along half a cosine"] * ("decay" in factors)
     )
     opening = f'def learning_rate(k):\n    """The learning rate of update k: it {reading}."""\n'
     return opening + "\n".join(lines) + f"\n    return {' * '.join(factors)}"
