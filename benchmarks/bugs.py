@@ -225,12 +225,10 @@ def fresh_copy(block: nn.Module) -> nn.Module:
 
 
 def replace_block(training: Training, index: int, make: Callable[[nn.Module], nn.Module]) -> None:
-    """Replaces one block by a block made from it."""
     training.model.blocks[index] = make(training.model.blocks[index])
 
 
 def clip(training: Training, limit: float) -> None:
-    """Clips the total norm of the gradients."""
     training.clip_gradients = lambda: nn.utils.clip_grad_norm_(training.model.parameters(), limit)
 
 
@@ -309,7 +307,6 @@ def log_of_zero(training: Training) -> None:
 
 
 def random_labels(training: Training) -> None:
-    """The labels are random."""
     correct_batch = training.batch
     training.batch = lambda: (correct_batch()[0], torch.randint(CLASSES, (BATCH,), generator=training.source))
 

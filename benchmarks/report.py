@@ -44,11 +44,9 @@ def machine() -> str:
 
 
 def heading() -> str:
-    """The table's head."""
     return f"\n{'part':12}{'what':58}{'figure':>12}  {'goal':10}{'':8}note"
 
 
 def show(part: str, figure: Figure) -> str:
-    """A line of the table."""
     value = "-" if figure.value is None else f"{figure.value:.3g} {figure.unit}".strip()
     return f"{part:12}{figure.name:58}{value:>12}  {figure.goal:10}{figure.verdict:8}{figure.note}".rstrip()

@@ -37,7 +37,6 @@ class Block(nn.Module):
 
 
 def mlp(width: int, blocks: int) -> nn.Module:
-    """A residual MLP."""
     return nn.Sequential(nn.Linear(width, width), *(Block(width) for _ in range(blocks)))
 
 

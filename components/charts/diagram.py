@@ -76,7 +76,6 @@ class Drawing:
         self.text(label, x + width / 2, y, "name lacks" if "lacks" in kind else "name")
 
     def wire(self, x1: float, y1: float, x2: float, y2: float, kind: str = "wire") -> None:
-        """Adds a straight wire."""
         self.parts.append(f'<line class="{kind}" x1="{x1:.0f}" y1="{y1:.0f}" x2="{x2:.0f}" y2="{y2:.0f}"/>')
 
     def text(self, label: str, x: float, y: float, kind: str = "name") -> None:
@@ -149,7 +148,6 @@ def show_blocks(nets: Mapping[str, RunConfig], key: str) -> None:
 
 
 def show_svg(svg: str, key: str) -> None:
-    """Draws an SVG in the diagrams' style."""
     _component(key=key, data={"svg": svg})
 
 
@@ -328,7 +326,6 @@ def _branch_boxes(cfg: RunConfig, sublayer: SublayerPlan, slots: Placement) -> l
 
 
 def _weighted_sum(cfg: RunConfig) -> str:
-    """The input of DLCL's blocks and of its output head."""
     return f"Σ W · {_normed(cfg, 'earlier outputs')}"
 
 

@@ -273,6 +273,5 @@ def _hover_text(spec: MapSpec, runs: Sequence[Outcome], x: float, y: float) -> s
 
 
 def _range(values: Sequence[float], to_text: Callable[[float], str]) -> str:
-    """One number, or the least to the greatest of several."""
     low, high = to_text(min(values)), to_text(max(values))
     return low if low == high else f"{low} to {high}"

@@ -79,7 +79,6 @@ def _label(site: str) -> str:
 
 
 def vertical_guide(x: float, dash: str = "solid") -> dict[str, Any]:
-    """A vertical line at x over the whole height of the plot."""
     style = {"color": GREY, "width": 1.5, "dash": dash}
     return {"type": "line", "x0": x, "x1": x, "yref": "paper", "y0": 0, "y1": 1, "line": style}
 

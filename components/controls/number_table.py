@@ -139,7 +139,6 @@ def _fits_in_link(text: str | None) -> bool:
 
 
 def _parse_link(text: str) -> np.ndarray:
-    """Parses the table of an address; ValueError with a sentence."""
     if not _fits_in_link(text):
         raise ValueError(TEXTS("too long", characters=len(text), most=MAX_LINK_LENGTH))
     return parse_table(text.replace(";", "\n"))

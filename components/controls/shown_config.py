@@ -28,7 +28,6 @@ def config_to_show(cfg: RunConfig | None) -> RunConfig:
 
 
 def last_good() -> RunConfig:
-    """The last good configuration of this visitor, or the default."""
     return LAST_GOOD.get()
 
 

@@ -60,7 +60,6 @@ def blocks_with_diagrams(cfg: RunConfig) -> dict[str, Any]:
 
 
 def block_panel(cfg: RunConfig, title: str, run: int, span: int, block: int = 1) -> BlockPicture:
-    """The picture of a block of an MLP."""
     return BlockPicture(title, run, span, 0, small_diagram(cfg, block, NUMBERED), block, cfg.depth)
 
 

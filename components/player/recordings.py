@@ -49,7 +49,6 @@ def recordings() -> list[str]:
 
 
 def examples() -> list[str]:
-    """The names of the recordings that come with the app."""
     return [EXAMPLE + path.name for path in sorted(EXAMPLES.glob(f"*{SUFFIX}"))]
 
 

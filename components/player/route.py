@@ -48,7 +48,6 @@ def routes() -> list[BaseRoute]:
 
 
 async def serve_log(websocket: WebSocket) -> None:
-    """Serves a connection until it ends."""
     await serve(websocket, CROWD, Connection)
 
 

@@ -15,7 +15,6 @@ LOOPBACK = "127.0.0.1"
 
 
 def address_of(scope: Scope) -> str:
-    """A client's address, from an ASGI scope."""
     peer = scope.get("client")
     return client_address(peer[0] if peer else LOOPBACK, Headers(scope=scope).getlist(FORWARDED), LIMITS.proxies)
 

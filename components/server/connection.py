@@ -68,7 +68,6 @@ class PageConnection(ABC):
                 await self.websocket.send_json(message)
 
     async def wait_for_news(self, seconds: float) -> None:
-        """Waits for news, at most `seconds`."""
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 await self.wake.wait()
@@ -88,7 +87,6 @@ class Crowd:
 
     @property
     def ticketed_count(self) -> int:
-        """The number of connections with a valid ticket."""
         return sum(bool(member.ticket) for member in self._open)
 
     def admit(self, newcomer: PageConnection) -> bool:
@@ -113,7 +111,6 @@ class Crowd:
             self._end(other)
 
     def leave(self, member: PageConnection) -> None:
-        """Removes a connection that has ended."""
         if member in self._open:
             self._open.remove(member)
 

@@ -124,6 +124,5 @@ def _with_own_origin(scope: Scope) -> Scope | None:
 
 
 async def _refuse(receive: Receive, send: Send, code: int) -> None:
-    """Refuses a websocket before it is opened."""
     await receive()
     await send({"type": "websocket.close", "code": code})

@@ -47,12 +47,10 @@ def query() -> dict[str, str]:
 
 
 def is_hidden(name: str) -> bool:
-    """Whether a field or a part is hidden in this visit."""
     return name in HIDDEN.get()
 
 
 def hides_anything() -> bool:
-    """Whether this visit hides anything."""
     return bool(HIDDEN.get())
 
 

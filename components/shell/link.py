@@ -81,5 +81,4 @@ def help_text(field: str, knob: Knob) -> str | None:
 
 
 def dismiss_notes() -> None:
-    """Dismisses the notes about the last link."""
     LINK_NOTES.put([])

@@ -37,7 +37,6 @@ def remember(name: str, value: Any) -> None:
 
 
 def has_answered() -> bool:
-    """Whether the browser has sent its entries."""
     return MEMORY_HEARD.get()
 
 

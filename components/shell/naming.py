@@ -38,5 +38,4 @@ def settings_text(cfg: RunConfig, fields: Iterable[str]) -> str:
 
 
 def guessing_loss(cfg: RunConfig) -> float:
-    """The loss of guessing in a configuration's task."""
     return loss_of_guessing(cfg.task)

@@ -16,6 +16,5 @@ def link_to_playground(cfg: RunConfig, label: str = "Open in the playground", **
 
 
 def link_to_compare(nets: Sequence[RunConfig], label: str = "Open these nets in Compare", seeds: int = 1) -> None:
-    """Draws a link that opens nets side by side."""
     query = compare_link.to_query(list(nets), seeds)
     st.page_link(COMPARE, label=phrase(label), icon=":material/compare_arrows:", query_params=query)

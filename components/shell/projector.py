@@ -26,5 +26,4 @@ def is_on() -> bool:
 
 
 def enlarge() -> None:
-    """Sets large type on this page."""
     st.html(STYLE)

@@ -36,7 +36,6 @@ class Key(Generic[Value]):
 
     @property
     def is_set(self) -> bool:
-        """Whether the session has a value under this key."""
         return self.name in st.session_state
 
     def get(self) -> Value:
@@ -67,12 +66,10 @@ field = widget_value  # for a configuration's field, whose widget has the field'
 
 
 def has_value(widget: str) -> bool:
-    """Whether a widget has been drawn or set."""
     return widget in st.session_state
 
 
 def set_initial(widget: str, value: Any) -> None:
-    """Sets a widget unless it has a value."""
     st.session_state.setdefault(widget, value)
 
 

@@ -83,6 +83,5 @@ def latex(value: float, digits: int = 3) -> str:
 
 
 def named_table(title: str, rows: dict[str, Any] | pd.DataFrame, height: int | str = "auto") -> None:
-    """Draws a table with its accessible name."""
     frame = rows if isinstance(rows, pd.DataFrame) else pd.DataFrame(rows)
     st.dataframe(frame, alt=f"{title}, table", hide_index=True, height=height)  # type: ignore[arg-type]

@@ -62,7 +62,6 @@ def declaration(page: str) -> dict[str, Any] | None:
 
 
 def mark_done(name: str) -> None:
-    """Has the browser remember that a step is done."""
     memory.remember(ENTRY.format(name), True)
 
 

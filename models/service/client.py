@@ -87,7 +87,6 @@ class Trainer:
             return self._status
 
     def run_counts(self) -> tuple[int, int]:
-        """The numbers of runs in training and of runs in the queue."""
         with self._results.lock:
             waiting = len(self._results.queue)
             return len(self._results.unfinished_logs()) - waiting, waiting
@@ -172,7 +171,7 @@ class Trainer:
                 answer = self.ask(OPENED, cfg, wait, owner, seeds=seeds)
                 if answer is None or answer.error:
                     return Answer(None, answer.error) if answer else None
-                self._results.drop_answer(question_message(OPENED, cfg, {"seeds": seeds})["key"])  # now in the log
+                self._results.answers.pop(question_message(OPENED, cfg, {"seeds": seeds})["key"], None)  # in the log
                 log.read()
             return Answer(log) if log.length else None
 
@@ -183,7 +182,6 @@ class Trainer:
         return 0.0
 
     def cancel(self, question: Question[Value], cfg: RunConfig, **args: Any) -> None:
-        """Withdraws a question."""
         with self._results.lock, suppress(ValueError):
             self._results.cancel(question_message(question, cfg, args)["key"])
 

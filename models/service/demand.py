@@ -45,7 +45,6 @@ class Demand:
         self._requests = self._requests | {_identity(requester): (request, time.monotonic() + seconds)}
 
     def end(self, requester: Requester) -> None:
-        """Ends the request of one requester."""
         identity = _identity(requester)
         self._requests = {other: entry for other, entry in self._requests.items() if other != identity}
 
@@ -67,14 +66,10 @@ class Demand:
     def expire(self) -> None:
         """Ends requests past their deadline."""
         now = time.monotonic()
-        self._requests = {
-            requester: (request, deadline)
-            for requester, (request, deadline) in self._requests.items()
-            if deadline > now
-        }
+        expired = [requester for requester, (_, deadline) in self._requests.items() if deadline <= now]
+        self._requests = {key: entry for key, entry in self._requests.items() if key not in expired}
 
     def clear(self) -> None:
-        """Ends all requests."""
         self._requests = {}
 
     @property

@@ -55,12 +55,10 @@ class Slot:
 
     @property
     def rows(self) -> int:
-        """The number of rows computed so far."""
         return self.run.step if self.run else 0
 
     @property
     def requesters(self) -> list[Client]:
-        """The clients that request more rows."""
         return [Client(request.session, request.address) for request in self._open_requests]
 
     @property
@@ -206,11 +204,9 @@ class Engine:
             self._reply(key, None, error_sentence(error))
 
     def cancel(self, key: str) -> None:
-        """Stops work on an answer."""
         self.jobs.pop(key, None)
 
     def finish(self, key: str) -> None:
-        """Works on an answer until it is done."""
         while key in self.jobs:
             self._continue_job(key)
 

@@ -47,7 +47,6 @@ class RequestedLog(RunLog):
 
     @property
     def is_retry_delayed(self) -> bool:
-        """Whether an error is too recent to try again."""
         return bool(self.error) and time.monotonic() - self._error_at < RETRY_SECONDS
 
     @property

@@ -78,7 +78,6 @@ class ResultCache:
         return log
 
     def unfinished_logs(self) -> list[RequestedLog]:
-        """The logs that lack requested rows."""
         return [log for log in self.requested.values() if log.is_requested]
 
     def request_rows(self, log: RequestedLog, requester: Requester, until: int, seconds: float) -> None:
@@ -129,7 +128,6 @@ class ResultCache:
             self.sync_requests()
 
     def cancel(self, key: str) -> None:
-        """Forgets a question, and stops the worker's work on it."""
         self.drop_question(key)
         self.post({"kind": "cancel", "key": key})
 
@@ -158,10 +156,6 @@ class ResultCache:
         for log in self.logs.values():
             log.rows()
 
-    def drop_answer(self, key: str) -> None:
-        """Forgets an answer."""
-        self.answers.pop(key, None)
-
     def apply(self, message: Message) -> None:
         """Stores the content of a message from the engine."""
         with self.lock:
@@ -189,12 +183,10 @@ class ResultCache:
             self._notify(message.get("key", ""))
 
     def drop_question(self, key: str) -> None:
-        """Forgets a question."""
         self.open_questions.pop(key, None)
         self.progress.pop(key, None)
 
     def queue_position(self, log: RequestedLog) -> int:
-        """A log's position in the queue, from 1; 0 if it does not wait."""
         with self.lock:
             return self.queue.index(log.key) + 1 if log.key in self.queue and log.is_requested else 0
 
