@@ -1,6 +1,6 @@
 """Effect of skipping, silencing, un-norming or swapping blocks of a trained net (Veit 2016, 1605.06431)."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import NamedTuple
 
@@ -60,14 +60,7 @@ def lesions(snapshot: Snapshot) -> Work[Lesions]:
         with replaced(net, zeroing(net, block)):
             zeroed.append(evaluate_held_out(snapshot.model, snapshot.task))
         yield block / snapshot.cfg.depth
-    return Lesions(
-        intact.loss,
-        intact.accuracy,
-        skipped_loss=np.array([result.loss for result in skipped]),
-        skipped_accuracy=np.array([result.accuracy for result in skipped]),
-        zeroed_loss=np.array([result.loss for result in zeroed]),
-        zeroed_accuracy=np.array([result.accuracy for result in zeroed]),
-    )
+    return Lesions(intact.loss, intact.accuracy, *_curves(skipped), *_curves(zeroed))
 
 
 def sublayers(snapshot: Snapshot) -> Work[Sublayers]:
@@ -91,12 +84,7 @@ def sublayers(snapshot: Snapshot) -> Work[Sublayers]:
             yield (at + block / snapshot.cfg.depth) / len(PARTS)
         with replaced(net, in_all_blocks):
             all_skipped = evaluate_held_out(snapshot.model, snapshot.task)
-        without[kind] = Without(
-            loss=np.array([result.loss for result in results]),
-            accuracy=np.array([result.accuracy for result in results]),
-            all_loss=all_skipped.loss,
-            all_accuracy=all_skipped.accuracy,
-        )
+        without[kind] = Without(*_curves(results), all_skipped.loss, all_skipped.accuracy)
     return Sublayers(intact.loss, intact.accuracy, without)
 
 
@@ -117,6 +105,11 @@ def evaluate_held_out(model: Net, task: TaskData) -> HeldOut:
     has_loss = y != NO_LOSS
     answers = logits.argmax(-1)[has_loss]
     return HeldOut(cross_entropy(logits, y).item(), (answers == y[has_loss]).float().mean().item(), answers)
+
+
+def _curves(results: Sequence[HeldOut]) -> tuple[np.ndarray, np.ndarray]:
+    """Losses and accuracies of several evaluations."""
+    return np.array([result.loss for result in results]), np.array([result.accuracy for result in results])
 
 
 def skipping(net: Stack, block: int, only: str = "") -> Replacements:
