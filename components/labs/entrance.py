@@ -123,9 +123,8 @@ def counts_sentence(drawn: list[MapStack]) -> str:
     norms = sum(stack.norms for stack in drawn)
     final = sum(stack.final_norm for stack in drawn)
     more = f", and {count_in_words(final, 'final norm')}" if final else ""
-    return TEXTS(
-        "counts", sublayers=count_in_words(sublayers, "sublayer"), norms=count_in_words(norms, "norm"), final=more
-    )
+    counts = {"sublayers": count_in_words(sublayers, "sublayer"), "norms": count_in_words(norms, "norm")}
+    return TEXTS("counts", final=more, **counts)
 
 
 def transformer_svg(drawn: list[MapStack]) -> tuple[str, list[str]]:

@@ -89,9 +89,8 @@ def _choose_example() -> str:
     def load(example: Projection) -> None:
         for part in DIRECT if example.direct_qkv else PROJECTED:
             table.put(f"{KEY}_{part}_given" if example.direct_qkv else f"{KEY}_{part}", getattr(example, part))
-        form.put(
-            KEY, direct=example.direct_qkv, causal=example.causal, scaled=example.scaled, pads=(), token=example.query
-        )
+        form.put(KEY, direct=example.direct_qkv, token=example.query, pads=())
+        form.put(KEY, causal=example.causal, scaled=example.scaled)
 
     return choose_example(KEY, PROJECTIONS, load, with_reset=True)
 

@@ -1,6 +1,7 @@
 """A closer look at one head: how W_Q, W_K and W_V learn by gradient descent, and dot product against cosine."""
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Annotated
 
 import numpy as np
@@ -86,9 +87,8 @@ def gradient_sizes(start: HeadGradients, x: np.ndarray, matrices: Matrices) -> d
         "W_Q = W_K = 0": (0 * w_q, 0 * w_k, w_v),
         "W_V = 0": (w_q, w_k, 0 * w_v),
     }
-    by_start = [
-        head_gradients(x, mats, start.token, target, divisor=head.divisor, mask=head.mask) for mats in starts.values()
-    ]
+    gradients = partial(head_gradients, divisor=head.divisor, mask=head.mask)
+    by_start = [gradients(x, matrices, start.token, target) for matrices in starts.values()]
     lengths = {
         name: number_cells(np.linalg.norm(point.matrices[i]) for point in by_start)
         for i, name in enumerate(MATRIX_NAMES)

@@ -168,15 +168,11 @@ def row_text(position: int, width: int) -> str:
 def bias_sentence(kind: str, count: int) -> str:
     """The bias of scores over `count` positions: the buckets used, or the weight left to a distant token."""
     if kind == "alibi":
-        first, last = (
-            encodings.alibi_slopes(encodings.ALIBI_HEADS)[0],
-            encodings.alibi_slopes(encodings.ALIBI_HEADS)[-1],
-        )
+        first, *_, last = encodings.alibi_slopes(encodings.ALIBI_HEADS)
         power = -first * (count - 2)
+        slopes = {"heads": encodings.ALIBI_HEADS, "first": first, "last": last}
         shares = {"first_share": np.exp(power), "last_share": np.exp(-last * (count - 2))}
-        return TEXTS(
-            "slopes", heads=encodings.ALIBI_HEADS, first=first, last=last, far=count - 1, power=power, **shares
-        )
+        return TEXTS("slopes", far=count - 1, power=power, **slopes, **shares)
     starts = np.flatnonzero(np.diff(encodings.t5_bucket(np.arange(encodings.T5_MAX_DISTANCE + 1)))) + 1
     wide = starts[encodings.T5_BUCKETS // 4 - 1 :].tolist()
     return TEXTS(
@@ -216,9 +212,8 @@ def longer_text_sentence(kind: str, count: int, width: int) -> str:
     if kind == "learned":
         return TEXTS("longer with a learned table", count=count, last=count - 1)
     if kind == "alibi":
-        return TEXTS(
-            "longer with slopes", count=count, subtracted=encodings.alibi_slopes(encodings.ALIBI_HEADS)[0] * count
-        )
+        steepest = encodings.alibi_slopes(encodings.ALIBI_HEADS)[0]
+        return TEXTS("longer with slopes", count=count, subtracted=steepest * count)
     if kind == "relative bias":
         bucket, *used = encodings.t5_bucket(np.arange(count, -1, -1))
         heading = "longer with a known bucket" if bucket in used else "longer with a new bucket"
