@@ -55,7 +55,7 @@ def follow(page: str) -> dict[str, str]:
     code = CLASS_CODE.get()
     if not code:
         return {}
-    state = board().now(code)
+    state = board().state_of(code)
     CLASS_STATE.put(state)
     query = {KEY: code} | ({projector.KEY: projector.VALUE} if CLASS_PROJECTOR.get() else {})
     listen(code, state, PROJECTOR if CLASS_PROJECTOR.get() else STUDENT, keys=bool(teacher_key()))

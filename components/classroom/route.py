@@ -61,7 +61,7 @@ async def join(request: Request) -> Response:
     if code and typed != code:  # a proxy that routes a class to one replica knows only one spelling of its code
         return RedirectResponse(f"{base}/join?c={code}", 303)
     refusal = board().admit(code, address_of(request.scope)) if code else NO_SUCH_CLASS if typed else ""
-    state = board().now(code) if code and not refusal else None
+    state = board().state_of(code) if code and not refusal else None
     if state is None:
         problem = f"{NO_SUCH_CLASS} Look at the projector again." if refusal == NO_SUCH_CLASS else refusal
         form = FORM.format(action=f"{base}/join", typed=escape(typed[:8], quote=True), problem=problem)
@@ -156,7 +156,7 @@ class ClassConnection(PageConnection):
 
     def _message(self) -> dict[str, Any]:
         """The state of the class, as much of it as this listener may see."""
-        state = board().now(self.code)
+        state = board().state_of(self.code)
         message: dict[str, Any] = {"version": state.version if state else 0}
         if self.listener != STUDENT:
             present = students_present(self.code)

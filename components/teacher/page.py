@@ -65,7 +65,7 @@ def draw() -> None:
     """Draws the class or a button that opens one, the plan of the lesson, and links for students alone."""
     plan = _current_plan()
     code, key = _draw_opening(plan)
-    state = classes.board().now(code) if key else None
+    state = classes.board().state_of(code) if key else None
     if state is not None:
         _draw_class(code, key, state)
     _draw_plan(code, key, state, plan)

@@ -120,11 +120,11 @@ def power_of_depth(values: Values) -> Judgement:
 @judge("least most")
 def reads_raw(values: Values) -> Judgement:
     """Mean square of the stream at the inputs of all sublayers but the first."""
-    read = {name: geometric_mean(value.mean_square)[1:-1] for name, value in values.items()}
-    least, most = ({name: reduce(value) for name, value in read.items()} for reduce in (np.min, np.max))
-    table = {"net": list(read), "least": list(least.values()), "most": list(most.values())}
-    raw = float(np.abs(read["post-norm"] - 1).max()) > NORMALISED
-    return Judgement(verdict([raw]), {"least": least, "most": most}, table, size_lines(values))
+    stream_inputs = {name: geometric_mean(value.mean_square)[1:-1] for name, value in values.items()}
+    lowest, highest = ({name: reduce(value) for name, value in stream_inputs.items()} for reduce in (np.min, np.max))
+    table = {"net": list(stream_inputs), "least": list(lowest.values()), "most": list(highest.values())}
+    raw = float(np.abs(stream_inputs["post-norm"] - 1).max()) > NORMALISED
+    return Judgement(verdict([raw]), {"least": lowest, "most": highest}, table, size_lines(values))
 
 
 @judge("share times")
@@ -210,13 +210,13 @@ def size_kept(values: Values) -> Judgement:
     """Least, mean and largest ratio of mean squares, end over start, over seeds."""
     ratios = {name: np.asarray(value.mean_square) for name, value in values.items()}
     ratios = {name: square[:, -1] / square[:, 0] for name, square in ratios.items()}
-    least, mean, most = (
+    least, mean, largest = (
         {name: float(reduce(value)) for name, value in ratios.items()} for reduce in (np.min, np.mean, np.max)
     )
     geometric = {name: float(np.exp(np.log(value).mean())) for name, value in ratios.items()}
-    columns = {"least": least, "mean": mean, "most": most}
+    columns = {"least": least, "mean": mean, "most": largest}
     table = {"net": list(ratios)} | {heading: list(value.values()) for heading, value in columns.items()}
-    numbers = {"least": least, "geometric": geometric, "most": most}
+    numbers = {"least": least, "geometric": geometric, "most": largest}
     holds = [1 / PRESERVED_FACTOR < value < PRESERVED_FACTOR for value in geometric.values()]
     return Judgement(verdict(holds), numbers, table, size_lines(values))
 

@@ -392,7 +392,7 @@ class Board:
                 class_.homes.add(origin)
             return ""
 
-    def now(self, code: str) -> ClassState | None:
+    def state_of(self, code: str) -> ClassState | None:
         """State of a class; None if no class with this code is open."""
         with self._lock:
             self._drop_expired()

@@ -89,9 +89,9 @@ def _check_versions(client: Any, scheduler: str) -> None:
                 f"{name} {address} cannot import this project ({problem[:120]}): start it with python -m dask, in the "
                 f"project's folder."
             )
-        for what, version in ours.items():
-            if theirs.get(what) != version:
-                raise ClusterError(f"{name} {address} has {what} {theirs.get(what)}, this machine has {version}.")
+        for package, version in ours.items():
+            if theirs.get(package) != version:
+                raise ClusterError(f"{name} {address} has {package} {theirs.get(package)}, this machine has {version}.")
 
 
 def _await_worker(client: Any, scheduler: str) -> None:

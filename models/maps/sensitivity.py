@@ -117,10 +117,10 @@ def sentence(spec: MapSpec, ranges: Sequence[RateRange]) -> str:
     best = max(mean, key=mean.__getitem__)
     if len(mean) == 1:
         return f"With {best} {_range_in_words(mean[best], goal)} ({seeds})."
-    of = "" if len(mean) == len(spec.arrangements) else f" of the {len(mean)} that are done"
+    scope = "" if len(mean) == len(spec.arrangements) else f" of the {len(mean)} that are done"
     if not mean[best]:
-        return f"No arrangement{of} reaches {goal} at any rate ({seeds})."
-    return f"The widest range{of} is that of {best}: {_range_in_words(mean[best], goal)} ({seeds})."
+        return f"No arrangement{scope} reaches {goal} at any rate ({seeds})."
+    return f"The widest range{scope} is that of {best}: {_range_in_words(mean[best], goal)} ({seeds})."
 
 
 @dataclass(frozen=True)

@@ -93,7 +93,7 @@ def opened(board: Board, code: str, address: str = "") -> str:
 
 
 def shown(board: Board) -> ClassState:
-    now = board.now(CODE)
+    now = board.state_of(CODE)
     assert now is not None
     return now
 
@@ -205,13 +205,13 @@ def test_only_what_the_class_is_shown_can_be_guessed(board: Board, key: str) -> 
 
 def test_only_who_opened_a_class_leads_clears_or_closes_it(board: Board, key: str) -> None:
     board.guess(CODE, LESSON, "one", FIRST)
-    before = board.now(CODE)
+    before = board.state_of(CODE)
     for change in (board.reveal, board.clear, board.close, board.undo):
         change(CODE, "wrong")
     board.show(CODE, "wrong", START)
     board.set_loose(CODE, "wrong", True)
     board.set_plan(CODE, "wrong", ["skip"])
-    assert board.now(CODE) == before
+    assert board.state_of(CODE) == before
     assert not board.keep_alive(CODE, "wrong")
     assert board.keep_alive(CODE, key)
 
@@ -282,13 +282,13 @@ def test_a_class_outlives_a_restart_with_all_but_addresses_and_its_key_in_plain(
     assert not any(word in file.read_text() for word in ("203.0.113.7", key))
     after = Board(clock)
     after.persist_to(file)
-    assert after.now(CODE) == board.now(CODE)
+    assert after.state_of(CODE) == board.state_of(CODE)
     assert (after.counts(CODE, LESSON), after.guess_of(CODE, LESSON, "one")) == (board.counts(CODE, LESSON), FIRST)
     assert after.keep_alive(CODE, key)
     clock.now += AGE_SECONDS
     late = Board(clock)
     late.persist_to(file)
-    assert late.now(CODE) is None
+    assert late.state_of(CODE) is None
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"classes": {"ABCD": {}}}', '{"classes": [1]}', "[" * 10**5])
@@ -379,7 +379,7 @@ def test_where_all_classes_are_taken_one_without_a_guess_and_a_page_goes_first(b
         if code not in (used, away):
             assert board.keep_alive(code, key)
     board.open("late")
-    assert [code for code in keys if board.now(code) is None] == [away]
+    assert [code for code in keys if board.state_of(code) is None] == [away]
     assert "This server is full" in board.open("too late")[2]
 
 
@@ -406,7 +406,7 @@ def test_a_class_that_nobody_joined_gives_its_place_as_soon_as_its_page_is_gone(
     assert "Your network already has" in board.open("school")[2], "a page is there, or somebody has joined"
     board.left(left)
     assert board.open("school")[2] == ""
-    assert [code for code in mine if board.now(code) is None] == [left]
+    assert [code for code in mine if board.state_of(code) is None] == [left]
 
 
 def test_who_tries_many_codes_is_let_into_no_class_but_those_of_its_own_address(

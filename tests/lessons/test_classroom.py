@@ -170,7 +170,7 @@ def test_before_reveal_no_page_answers_and_after_it_every_page_does(board: Board
     for page in (student, late, projector):
         assert not answers(sound(page.run()))
     assert bars(sound(teacher.run())) == [f"{OPTIONS[0]}: 0", f"{OPTIONS[1]}: 1", f"{OPTIONS[2]}: 0"]
-    assert board.now(CODE).guess_counts == (1,)  # type: ignore[union-attr]
+    assert board.state_of(CODE).guess_counts == (1,)  # type: ignore[union-attr]
     press(teacher, "Reveal")
     nets = LESSONS[LESSON].nets.items()
     before = {name: trainer().opened(cfg, wait=PATIENCE).value.trace() for name, cfg in nets}
@@ -289,10 +289,10 @@ def test_the_projectors_keys_lead_a_class_through_the_scenes(
     for cookie, shown in ((f"{CODE}.wrong", "story-2"), (f"{CODE}.{key}", "story-3")):
         said[KEY_COOKIE] = cookie
         sound(says(wall(), {"scene": 3}).run())
-        assert board.now(CODE).stop == shown  # type: ignore[union-attr]
+        assert board.state_of(CODE).stop == shown  # type: ignore[union-attr]
     assert declared(sound(student.run()))["scene"] == 3
     sound(says(student, {"scene": 5}).run())
-    assert board.now(CODE).stop == "story-3", "a student leads nobody"  # type: ignore[union-attr]
+    assert board.state_of(CODE).stop == "story-3", "a student leads nobody"  # type: ignore[union-attr]
 
 
 # --- the Teacher page ---
@@ -305,21 +305,21 @@ def test_a_class_is_opened_led_cleared_and_closed_and_both_can_be_undone(board: 
     assert f"/join</b> with the code <b>{code}</b>" in html(page)
     assert disabled(page) >= {"Back"}
     press(page, "Next")
-    assert board.now(code).stop == DEFAULT_PLAN[1]  # type: ignore[union-attr]
+    assert board.state_of(code).stop == DEFAULT_PLAN[1]  # type: ignore[union-attr]
     board.guess(code, DEFAULT_PLAN[1], "one", LESSONS[DEFAULT_PLAN[1]].options[0])
     press(page, "Reveal")
     press(page, "Delete them")
     assert "Reveal" not in disabled(page)
     press(page, "Undo: bring the guesses back")
-    assert board.now(code).guess_counts == (1,)  # type: ignore[union-attr]
+    assert board.state_of(code).guess_counts == (1,)  # type: ignore[union-attr]
     press(page, "On your own now")
     assert "on their own now" in words(page)
     press(page, "Call back")
     press(page, "Close it")
-    assert board.now(code) is None
+    assert board.state_of(code) is None
     assert f"Class {code} is closed" in words(page)
     press(page, "Undo: open it again")
-    assert board.now(code).guess_counts == (1,)  # type: ignore[union-attr]
+    assert board.state_of(code).guess_counts == (1,)  # type: ignore[union-attr]
     assert "Reveal" in labels(page)
 
 
@@ -330,10 +330,10 @@ def test_the_plan_is_in_the_address_and_the_class_is_opened_with_it(board: Board
     assert address(page)["plan"] == "skip,playground?depth=4,gates"
     again = press(desk(**address(page)), "Open a class")
     code = address(again)["class"]
-    assert board.now(code).plan == ("skip", "playground?depth=4", "gates")  # type: ignore[union-attr]
+    assert board.state_of(code).plan == ("skip", "playground?depth=4", "gates")  # type: ignore[union-attr]
     again.selectbox(key="teacher_shown").set_value("story-4")
     press(sound(again.run()), "Show it to the class")
-    assert board.now(code).stop == "story-4"  # type: ignore[union-attr]
+    assert board.state_of(code).stop == "story-4"  # type: ignore[union-attr]
     assert {"Reveal"} <= disabled(again), "there is nothing to guess"
 
 
@@ -342,7 +342,7 @@ def test_an_address_alone_opens_no_class_and_its_key_is_no_strangers(board: Boar
     assert f"Class {CODE} has ended" in words(forged)
     assert "Reveal" not in labels(forged)
     known = desk(**{"class": "WXYZ", "key": "known-to-a-stranger"})
-    assert board.now("WXYZ") is None
+    assert board.state_of("WXYZ") is None
     press(known, "Open a class")
     assert address(known)["class"] == "WXYZ"
     assert not board.keep_alive("WXYZ", "known-to-a-stranger")
@@ -465,7 +465,7 @@ def heard(connection: ClientConnection, **last: object) -> None:
 def test_pages_hear_when_the_class_is_led_and_only_the_desk_hears_what_is_guessed(
     url: str, board: Board, key: str
 ) -> None:
-    version = board.now(CODE).version  # type: ignore[union-attr]
+    version = board.state_of(CODE).version  # type: ignore[union-attr]
     with page_of(url, STUDENT, "one") as pupil, page_of(url, STUDENT, "one"), page_of(url, TEACHER, "two") as teacher:
         heard(pupil, version=version)
         with page_of(url, PROJECTOR, "three") as projector:
@@ -491,7 +491,7 @@ def test_classes_that_are_opened_and_left_keep_no_teacher_of_their_network_out(u
         with page_of(url, TEACHER, "left", codes[2]) as left:
             left.recv(timeout=PATIENCE)
         until(lambda: board.open("school")[2] == "", "its place")
-    assert [code for code in codes if board.now(code) is None] == [codes[2]]
+    assert [code for code in codes if board.state_of(code) is None] == [codes[2]]
 
 
 def test_a_connection_without_a_pages_ticket_hears_nothing(url: str, key: str) -> None:
