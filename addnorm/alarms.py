@@ -37,12 +37,12 @@ class Alarms:
         self._losses: list[float] = []
         self._steps: list[int] = []
 
-    def check_row(self, row: Recording, find_operation: Callable[[str, str], str]) -> None:
-        """Checks a recording of one row. `find_operation(quantity, place)` names the origin of a non-finite number."""
+    def check_row(self, row: Recording, find_operation: Callable[[str], str]) -> None:
+        """Checks a recording of one row. `find_operation` names the origin of a non-finite quantity."""
         step = row.steps[0]
         if (non_finite := first_non_finite(row, 0)) is not None:
             if not row.skipped and "not finite" not in self._raised:
-                operation = find_operation(non_finite.quantity, non_finite.place)
+                operation = find_operation(non_finite.quantity)
                 end = f"; {operation} made it." if operation else "."
                 sentence = non_finite_sentence(row, 0).removesuffix(".") + end
                 self._add("not finite", Alarm("not finite", step, non_finite.place, sentence, operation))

@@ -694,7 +694,7 @@ class Recorder(Display):
         if not skipped and not self._update_has_closure and _is_full_row(self._step, self._every):
             self._update = (row, weights.samples())
 
-    def _find_operation(self, quantity: str, _place: str) -> str:
+    def _find_operation(self, quantity: str) -> str:
         """The operation that made the first non-finite number of the last pass; empty if it is unknown."""
         last_pass = self._last_pass
         self._last_pass = None

@@ -97,7 +97,7 @@ def test_alarms_leave_losses_and_random_numbers_as_they_are(tmp_path: Path) -> N
         if path is not None:
             recorder = watch(model, path, optimizer=optimizer)
             recorder.on(lambda alarm: None)
-            recorder._alarms.check_row = lambda row, operation: operation("signal", "")  # type: ignore[union-attr, method-assign, assignment, return-value]
+            recorder._alarms.check_row = lambda row, operation: operation("signal")  # type: ignore[union-attr, method-assign, assignment, return-value]
         found = train(model, optimizer, recorder, 4)
         if recorder is not None:
             recorder.close()
