@@ -288,7 +288,7 @@ The RMS of the shortest and of the longest token of the batch at every site of t
             '''def branches(sites: Sequence[str], *, run: int = 0) -> Figure:
     """What each branch returns at the playhead, over depth, on a log axis."""
     now = _line(STEP, "now", Row("branch_rms", run))
-    return over_places("Branch by depth", "RMS", SIGNAL, sites, [now], axis="log")
+    return lines_over_places("Branch by depth", "RMS", SIGNAL, sites, [now], axis="log")
 
 
 ''',
