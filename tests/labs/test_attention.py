@@ -307,7 +307,7 @@ def test_every_example_of_a_head_sets_its_tables_and_its_mask(page, name):
     by = q.shape[1] ** 0.5 if example.scaled else 1.0
     head = attend(q, k, v, divisor=by, mask=attention_mask(len(q), len(q), causal=example.causal))
     assert attention_sentence(head, example.query, example.words) in words(page)
-    assert arithmetic(head, example.x, example.w_q, example.query, direct=example.given) in words(page)
+    assert arithmetic(head, example.x, example.w_q, example.query, direct=example.direct_qkv) in words(page)
 
 
 def test_given_vectors_begin_at_their_dot_products_with_words_on_the_axes(page):
