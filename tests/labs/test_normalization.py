@@ -157,7 +157,7 @@ def test_padding_spoils_batch_norm_and_not_layer_norm():
 @pytest.mark.parametrize(("width", "percent"), [(3, 18.4), (4, 13.4), (8, 6.5), (64, 0.78)])
 def test_layer_norm_by_hand_comes_out_too_short(width, percent):
     x = np.random.default_rng(width).normal(size=width)
-    shrunk = 1 - np.linalg.norm(NormLines(inside=False, eps=1e-9).normalise(x)) / np.linalg.norm(
+    shrunk = 1 - np.linalg.norm(NormLines(inside=False, eps=1e-9).apply(x)) / np.linalg.norm(
         normalise(x[None], "layer norm", eps=1e-9).values
     )
     assert 100 * shrunk == pytest.approx(percent, abs=0.051)
@@ -207,7 +207,7 @@ def test_scale_decides_descent():
         np.log(1e-3 * np.sqrt(2)) / np.log(1 - 1e-4), abs=2
     )  # the flat direction, solved exactly
     assert descent_steps(normalise(samples, "z-score").values) == 1
-    assert descent_steps(samples, most=100) is None
+    assert descent_steps(samples, max_steps=100) is None
     for times, diverges in ((1.99, False), (2.01, True)):
         step = np.eye(2) - times / 1e4 * samples.T @ samples / len(samples)
         away = np.linalg.matrix_power(step, 2000) @ np.ones(2)
