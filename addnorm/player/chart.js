@@ -167,6 +167,11 @@ export class Chart {
     this.updateSwitch()
   }
 
+  // Makes the next draw measure its place again.
+  remeasure() {
+    this.measured = undefined
+  }
+
   updateSwitch() {
     const word = this.table.hidden ? "Table" : "Chart"
     this.drawing.classList.toggle("tabled", !this.table.hidden)

@@ -1,9 +1,10 @@
-// A chart without a player; it has a table, and keeps its zoom when its data changes.
+// A chart without a player, with a table. New data recomputes its axis ranges; the visitor's zoom stays.
 
 import { Chart, loadPlotly, setHues, themeOf } from "./chart.js"
 import { whenGone } from "./dom.js"
 
-const MOMENT = { logs: [], position: 0, shown: 0, furthest: 0, playing: false }
+// a player with no logs: only the chart's own data is drawn
+const EMPTY_MOMENT = { logs: [], position: 0, shown: 0, furthest: 0, playing: false }
 const charts = new WeakMap() // by root element
 
 class StaticChart {
@@ -14,31 +15,32 @@ class StaticChart {
     this.resizeObserver.observe(root)
   }
 
-  declare({ data, setTriggerValue }, { plotly }) {
+  declare({ data, setTriggerValue }, { plotly: plotlyAddress }) {
     setHues(data.hues)
-    this.clicked = data.clicks && ((x, y) => setTriggerValue("clicked", [x, y]))
+    this.onClick = data.clicks ? (x, y) => setTriggerValue("clicked", [x, y]) : undefined
     this.chart.declare({ ...data, run: 0, sentence: "", fit: 0 })
-    this.chart.layoutState = {} // new data gets new axes
+    this.chart.layoutState = {} // forgets axis ranges; the zoom stays, as `fit` does not change
     this.draw()
-    loadPlotly(plotly)
-      .then((plotly) => (this.plotly = plotly))
-      .then(() => this.draw())
-      .catch(
-        (error) => (this.root.title = `This chart cannot be drawn here, its table can be opened: ${error.message}.`),
-      )
+    loadPlotly(plotlyAddress)
+      .then((plotly) => {
+        this.plotly = plotly
+        this.draw()
+      })
+      .catch((error) => {
+        this.root.title = `This chart cannot be drawn here, its table can be opened: ${error.message}.`
+      })
   }
 
   draw() {
     if (!this.root.isConnected) return
-    this.chart.measured = undefined
-    this.chart.draw(MOMENT, this.plotly, themeOf(this.root))
-    const { el } = this.chart
-    if (!this.plotly || !this.clicked || this.listens) return
-    this.listens = true
-    el.on("plotly_click", ({ points: [point] }) => this.clicked?.(point.x, point.y))
+    this.chart.remeasure()
+    this.chart.draw(EMPTY_MOMENT, this.plotly, themeOf(this.root))
+    if (!this.plotly || !this.onClick || this.hasClickListener) return
+    this.hasClickListener = true
+    this.chart.el.on("plotly_click", ({ points: [point] }) => this.onClick?.(point.x, point.y))
   }
 
-  leave() {
+  dispose() {
     this.resizeObserver.disconnect()
     this.chart.clear(this.plotly)
   }
@@ -49,5 +51,7 @@ export const mount = (component, host) => {
   if (!charts.has(root)) charts.set(root, new StaticChart(root))
   const chart = charts.get(root)
   chart.declare(component, host)
-  return whenGone(root, () => charts.delete(root) && chart.leave())
+  return whenGone(root, () => {
+    if (charts.delete(root)) chart.dispose()
+  })
 }

@@ -30,20 +30,24 @@ class RemedySearch:
     sentence: str = ""  # the state of the search, or its failure, where nothing is offered
     waiting: bool = False  # whether trials are still running
     failed: tuple[str, ...] = ()  # labels of changes that did not help
-    cause: str = ""  # a sentence on the single change that makes a diverged run go on
+    cause: str = ""  # a sentence on the single change that keeps the run from diverging
 
 
 def remedy_search(view: View) -> RemedySearch:
     """State of the search for changes that help a view's failed run; it tries no field that a link hides."""
     cfg, trace = view.cfg, view.trace
-    lost = trace.divergence.step if trace.divergence else -1
-    first = postmortem(cfg, trace).remedies if trace.divergence else ()
-    fixed = [name for name in knobs() if is_hidden(name)]
-    remedies = candidates(cfg, first, fixed)
+    diverged_at = trace.divergence.step if trace.divergence else None
+    preferred_remedies = postmortem(cfg, trace).remedies if trace.divergence else ()
+    hidden_fields = [name for name in knobs() if is_hidden(name)]
+    remedies = candidates(cfg, preferred_remedies, hidden_fields)
     if not remedies:
         return RemedySearch([])
-    args: dict[str, Any] = {"first": list(first), "fixed": fixed, "diverged": lost}
-    # On the open instrument's screen, because a question from another screen would end that instrument's questions.
+    args: dict[str, Any] = {
+        "first": list(preferred_remedies),
+        "fixed": hidden_fields,
+        "diverged": -1 if diverged_at is None else diverged_at,
+    }
+    # Ask as the open instrument: a visitor's question from a different screen cancels those of the previous one.
     owner = Requester(visitor_id(), str(INSTRUMENT.get() or "remedies"), "remedies", address=address())
     reply = answer(answers.TRIAL, cfg, owner=owner, **args)
     if reply.value is None:
@@ -58,19 +62,24 @@ def remedy_search(view: View) -> RemedySearch:
         steps = max(trial.steps for trial in trials)
         sentence = WORDS("nothing helped", count=len(trials), guess=guess_in_words(cfg.task), steps=steps)
         return RemedySearch([], sentence, failed=failed)
-    cause = _cause([(remedies[index], trials[index]) for index in helpful], lost)
-    return RemedySearch(offers, failed=failed, cause=cause)
+    helpful_trials = [(remedies[index], trials[index]) for index in helpful]
+    return RemedySearch(offers, failed=failed, cause=_cause_sentence(helpful_trials, diverged_at))
 
 
 def _result(trial: TrialResult) -> str:
     comparison = ""
     if not trial.learns:
         comparison = ", slightly better than guessing" if trial.better else ", about that of guessing"
-        comparison += ", still falling" * trial.falling
+        if trial.falling:
+            comparison += ", still falling"
     return f"loss {number(trial.start)} to {number(trial.end)} in {trial.steps} steps{comparison}"
 
 
-def _cause(helpful: list[tuple[Remedy, TrialResult]], lost: int) -> str:
-    """A sentence on the first single change with which a run that diverged at step `lost` goes on; empty if none."""
-    single = [remedy.label for remedy, trial in helpful if not remedy.several and trial.steps > lost >= 0]
-    return WORDS("cause", change=single[0]) if single else ""
+def _cause_sentence(helpful_trials: list[tuple[Remedy, TrialResult]], diverged_at: int | None) -> str:
+    """Sentence on the first single change that keeps the run from diverging; empty if there is none."""
+    if diverged_at is None:
+        return ""
+    for remedy, trial in helpful_trials:
+        if not remedy.is_combined and trial.steps > diverged_at:
+            return WORDS("cause", change=remedy.label)
+    return ""

@@ -11,7 +11,7 @@ from models.service.client import trainer
 
 POLL_SECONDS = 0.5  # between two runs of a part
 POLL_SECONDS_AT_START = 1.5  # while the trainer starts, so as not to disturb the page's first paint
-SOON_SECONDS = 0.05
+RECHECK_SECONDS = 0.05  # until the page's own run has ended
 
 # Whether a part of a page waits, and whether the trainer had started.
 WAITS: Key[tuple[bool, bool]] = Key("{}_waits", (False, True))
@@ -20,9 +20,9 @@ WAITS: Key[tuple[bool, bool]] = Key("{}_waits", (False, True))
 def poll_while(name: str, body: Callable[[], bool]) -> None:
     """Runs `body` as a fragment, and again as long as it returns True because it waits for an answer.
 
-    The whole page reruns when a wait is over and when the trainer has started. It does not when a wait begins, which
-    would reset a control that the visitor has just moved, nor before it has run to its end, which would lose a press
-    on a button further down.
+    The whole page reruns when the answer has arrived and when the trainer has started. It never reruns at the start
+    of a wait (that would reset a control the visitor has just moved), nor before the page itself has finished (that
+    would lose a press on a button further down).
     """
 
     @st.fragment
@@ -32,12 +32,15 @@ def poll_while(name: str, body: Callable[[], bool]) -> None:
         is_waiting = body()
         address.write_changes()
         was_waiting, had_started = WAITS.of(name).get()
-        is_over = was_waiting and (not is_waiting or (not had_started and not is_starting))
-        if is_over and not is_fragment_run():
-            rerun_fragment_after(SOON_SECONDS)
+        answer_arrived = was_waiting and not is_waiting
+        trainer_just_started = was_waiting and not had_started and not is_starting
+        must_rerun_page = answer_arrived or trainer_just_started
+        if must_rerun_page and not is_fragment_run():
+            # still inside the page's first run: let it finish, then check again as a fragment
+            rerun_fragment_after(RECHECK_SECONDS)
             return
         WAITS.of(name).put((is_waiting, not is_starting))
-        if is_over:
+        if must_rerun_page:
             st.rerun()
         if is_waiting:
             rerun_fragment_after(POLL_SECONDS_AT_START if is_starting else POLL_SECONDS)
@@ -49,7 +52,8 @@ def rerun_if_stale() -> None:
     """Runs this page again if the browser has meanwhile requested a fragment of the page just left.
 
     A visitor can still press something on the old page until the browser shows the new one. Streamlit would then
-    announce the old page, for which the browser clears the new one, and draw nothing, as the fragment no longer exists.
+    report the old page as current; the browser would clear the new page and get nothing in its place, because the
+    fragment is gone.
     """
     if is_old_part_requested():
         st.rerun()

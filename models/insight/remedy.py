@@ -29,7 +29,7 @@ class Remedy:
 
     label: str
     fields: dict[str, Any]
-    several: bool = False  # whether it combines several changes of ORDER
+    is_combined: bool = False  # whether it combines several changes of ORDER
 
 
 def candidates(cfg: RunConfig, first: Iterable[str] = (), fixed: Iterable[str] = ()) -> tuple[Remedy, ...]:
@@ -41,13 +41,13 @@ def candidates(cfg: RunConfig, first: Iterable[str] = (), fixed: Iterable[str] =
     changes = [single[name] for name in dict.fromkeys((*first, *ORDER))]
     architecture = architecture_fields("pre-norm", cfg.depth) | single["init_gain"]
     remedies: dict[str, Remedy] = {}
-    for at, change in enumerate([*changes, architecture, architecture | single["lr"]]):
+    for index, change in enumerate([*changes, architecture, architecture | single["lr"]]):
         fields = {name: value for name, value in change.items() if value != getattr(cfg, name)}
         if fields and not fixed_fields & set(fields) and _is_legal(cfg, fields):
             label = ", ".join(
                 f"{knobs()[name][1].label.lower()} {display_value(value, 3)}" for name, value in fields.items()
             )
-            remedies.setdefault(label, Remedy(label, fields, several=at >= len(changes)))
+            remedies.setdefault(label, Remedy(label, fields, is_combined=index >= len(changes)))
     return tuple(remedies.values())
 
 
@@ -85,7 +85,7 @@ def rank_helpful(remedies: Sequence[Remedy], results: Sequence[TrialResult], *, 
     learning = [at for at, result in enumerate(results) if result.learns]
     better = [at for at, result in enumerate(results) if result.better]
     steady = [at for at, result in enumerate(results) if result.steady and diverged]
-    return sorted(learning or better or steady, key=lambda at: (remedies[at].several, results[at].end))
+    return sorted(learning or better or steady, key=lambda at: (remedies[at].is_combined, results[at].end))
 
 
 def has_failed(cfg: RunConfig, trace: Trace, row: int) -> bool:

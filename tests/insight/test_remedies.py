@@ -89,7 +89,7 @@ def test_what_diverges_in_its_trial_is_not_offered_and_a_single_change_comes_bef
     helping, tried = offered(cfg, ("init", "norm", "lr"))
     assert tried["initialisation zero last"].diverged == trained(replace(cfg, init="zero last")).divergence.step
     assert "initialisation zero last" not in [one.label for one in helping]
-    assert [one.several for one in helping] == sorted(one.several for one in helping)
+    assert [one.is_combined for one in helping] == sorted(one.is_combined for one in helping)
     best = tried[helping[0].label]
     rows = trained(replace(cfg, **helping[0].fields), best.steps).trace().loss
     last = rows[: best.steps][-min(20, best.steps // 6) :]

@@ -50,17 +50,21 @@ class Token(Settings):
 
 
 def draw() -> np.ndarray:
-    """Returns the table: the token and the outputs of the branches (1 + M, D)."""
+    """Draws the worked example: controls, table, picture and steps.
+
+    Returns the table edited by the visitor, (1 + M, D): the token, then M branch outputs.
+    """
     left, right = st.columns(2)
     with left:
         example = _choose_example()
-    usual = Token(example.placement)
-    placement = form.draw(Token, KEY, usual, only=["placement"], places=[right]).placement
+    defaults = Token(example.placement)
+    placement = form.draw(Token, KEY, defaults, only=["placement"], places=[right]).placement
     picture = st.container()
     values = table.draw_table(f"{KEY}_token", _rows(example), name="table", rows=row_names)
     replaces_relu = PLACEMENTS[placement].norm_add
-    settings = form.draw(Token, KEY, usual, only=["skip", "relu"], disabled=["relu"] if replaces_relu else ())
-    skip, relu = settings.skip, settings.relu and not replaces_relu
+    settings = form.draw(Token, KEY, defaults, only=["skip", "relu"], disabled=["relu"] if replaces_relu else ())
+    skip = settings.skip
+    relu = settings.relu and not replaces_relu
     steps = run_sublayers(values[0], values[1:], placement, skip=skip, relu=relu)
     if not steps:
         picture.info(TEXTS("no branch"))
@@ -69,9 +73,7 @@ def draw() -> np.ndarray:
         draw_charts(KEY, walk_map(steps, values[0]), height=min(110 + FEATURE_PIXELS * values.shape[1], 420))
         draw_sentence(end_sentence(steps, skip))
     with st.expander("Step by step, with every sum and norm"):
-        formula = PLACEMENTS[placement].formula
-        if skip != 1:
-            formula = formula.replace("x+", f"{number(skip)}\\,x+" if skip else "", 1)
+        formula = weighted_formula(placement, skip)
         st.latex(rf"x\leftarrow\operatorname{{relu}}({formula})" if relu else f"y={formula}")
         for i, step in enumerate(steps, start=1):
             _draw_step(i, step, skip)
@@ -89,45 +91,58 @@ def _choose_example() -> WorkedExample:
         form.put(KEY, placement=example.placement, skip=1.0)
 
     example = WORKED_EXAMPLES[choose_example(KEY, WORKED_EXAMPLES, load, first=FIRST_EXAMPLE)]
-    if sentence := slip_sentence(example):
+    if sentence := erratum_sentence(example):
         st.info(sentence)
     return example
 
 
+def weighted_formula(placement: str, skip: float) -> str:
+    """Formula of a placement in LaTeX with its skip term, the first "x+", times the skip weight."""
+    formula = PLACEMENTS[placement].formula
+    if skip == 1:
+        return formula
+    skip_term = f"{number(skip)}\\,x+" if skip else ""
+    return formula.replace("x+", skip_term, 1)
+
+
 def _draw_step(position: int, step: Step, skip: float) -> None:
     """The arithmetic of one sublayer, one line per operation."""
-    weighted = "x" if skip == 1 else f"{number(skip)} x" if skip else "0"
+    skip_term = "x" if skip == 1 else f"{number(skip)} x"
+    if skip == 0:
+        skip_term = "0"
     output = vector(step.branch_output)
     lines = [
         f"**Sublayer {position}**",
         _norm_text("reads N(x)", step.norm_in) if step.norm_in else f"reads x = {vector(step.branch_input)}",
         _norm_text("writes N(F)", step.norm_out) if step.norm_out else f"writes F = {output}",
-        f"add: {weighted} + output = {vector(skip * step.before)} + {output} = **{vector(step.sum)}**",
+        f"add: {skip_term} + output = {vector(skip * step.before)} + {output} = **{vector(step.sum)}**",
     ]
     if step.norm_add:
         lines.append(_norm_text("norm", step.norm_add))
     if step.relu_mask is not None:
-        cut = " and ".join(str(i + 1) for i in np.flatnonzero(~step.relu_mask))
-        closed = f"cut, in residual and branch: feature {cut}" if cut else "nothing is cut"
-        lines.append(f"relu: max(0, sum) = **{_rounded(step.after)}**; {closed}")
+        zeroed_features = " and ".join(str(i + 1) for i in np.flatnonzero(~step.relu_mask))
+        zeroed_text = f"cut, in residual and branch: feature {zeroed_features}" if zeroed_features else "nothing is cut"
+        lines.append(f"relu: max(0, sum) = **{_rounded(step.after)}**; {zeroed_text}")
     st.markdown("  \n".join(lines))
 
 
 def _draw_norm_differences(steps: list[Step], values: np.ndarray, placement: str, skip: float) -> None:
-    """The input of the second sublayer, and that a norm on the branch differs from a norm on the sum."""
+    """Draws the input of the second sublayer, and how a norm on the branch differs from a norm on the sum."""
+
+    def last_output(placement: str) -> str:
+        return _rounded(run_sublayers(values[0], values[1:], placement, skip=skip)[-1].after)
+
     if len(steps) > 1:
         second = steps[1]
-        stream, read, rms = vector(second.before), _rounded(second.branch_input), np.sqrt(np.mean(second.before**2))
+        stream = vector(second.before)
+        read = _rounded(second.branch_input)
+        rms = np.sqrt(np.mean(second.before**2))
         if placement == "post-norm":
             st.markdown(TEXTS("second read, post-norm", read=read, rms=rms))
         if placement == "pre-norm":
             st.markdown(TEXTS("second read, pre-norm", stream=stream, read=read, rms=rms))
     if placement in ("sandwich", "post-norm", "res-post-norm") and steps[0].relu_mask is None:
-        on_sum, on_branch = (
-            _rounded(run_sublayers(values[0], values[1:], other, skip=skip)[-1].after)
-            for other in ("post-norm", "sandwich")
-        )
-        st.markdown(TEXTS("norm on the sum", sum=on_sum, branch=on_branch))
+        st.markdown(TEXTS("norm on the sum", sum=last_output("post-norm"), branch=last_output("sandwich")))
 
 
 def _draw_reads_and_writes(steps: list[Step], values: np.ndarray, skip: float) -> None:
@@ -143,11 +158,13 @@ def _draw_reads_and_writes(steps: list[Step], values: np.ndarray, skip: float) -
     named_table("Reads and writes", rows)
     factors = contribution_factors(steps, skip=skip)
     parts = np.array([values[0], *(step.branch_output for step in steps)])
-    left = factors * (parts - parts.mean(1, keepdims=True) if steps[-1].norm_add else parts)
+    if steps[-1].norm_add:
+        parts = parts - parts.mean(1, keepdims=True)  # the norm subtracts the mean of each part
+    remaining = factors * parts
     shares = {
         "part": ["x", *numbered_names("output", len(steps)), "their sum"],
         "times": [*map(_factor_text, factors), ""],
-        "in the stream's end": [_rounded(part) for part in (*left, left.sum(0))],
+        "in the stream's end": [_rounded(part) for part in (*remaining, remaining.sum(0))],
     }
     named_table("What is left of every output", shares)
 
@@ -157,8 +174,8 @@ def row_names(count: int) -> list[str]:
     return ["x", *(f"F{i}(x)" for i in range(1, count))]
 
 
-def slip_sentence(example: WorkedExample) -> str:
-    """A widely copied slip in this example and the right values, or ""."""
+def erratum_sentence(example: WorkedExample) -> str:
+    """Sentence that corrects an arithmetic error found in many copies of this example; empty if it has none."""
     if example.printed_variance is None:
         return ""
     norm = run_sublayers(np.array(example.token), np.array(example.branches), example.placement)[-1].norm_add
