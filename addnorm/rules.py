@@ -1,9 +1,9 @@
-"""The rules of all findings by id: severity, threshold and source. docs/recorder.md lists the remedies."""
+"""The criteria of all findings by id: severity, threshold and source. docs/recorder.md lists the remedies."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeGuard
 
@@ -11,39 +11,54 @@ from addnorm.format import NON_FINITE, encode_number
 
 SEVERITIES = ("note", "warning", "error")
 MAX_TEXT_CHARS = 5000  # of each text of a finding in a file
-MAX_VALUES = 32  # numbers of a finding in a file
+MAX_NUMBERS = 32  # of a finding in a file
 
 
 @dataclass(frozen=True)
 class Criterion:
-    """The rule of a finding. `threshold`: a bound on a measured number; docs/recorder.md has its unit."""
+    """When a finding is reported. `threshold`: a bound on a measured number; docs/recorder.md has its unit."""
 
     severity: str
     threshold: float
     reference: str
 
 
+# By finding id, in order of urgency.
 RULES = {
+    # A number of the row is not finite.
     "AN-N1": Criterion("error", 0, "Micikevicius 2018, 1710.03740"),
+    # The model was given an input that is not finite.
     "AN-N2": Criterion("error", 0, "Goldberg 1991, What Every Computer Scientist Should Know About Floating-Point"),
+    # Gradients of the previous step are not cleared.
     "AN-G3": Criterion("error", 3, "Qian 1999, On the momentum term in gradient descent"),
+    # The graph is cut: no matrix before the cut receives a gradient.
     "AN-G2": Criterion("warning", 0, "Bengio 2013, 1308.3432"),
+    # Trained matrices receive no gradient.
     "AN-W1": Criterion("warning", 20, "Shazeer 2017, 1701.06538"),
+    # Two matrices start with equal numbers.
     "AN-I1": Criterion("warning", 0, "Goodfellow 2016, Deep Learning, 8.4"),
+    # The gradient before clipping has grown.
     "AN-C2": Criterion("warning", 100, "Pascanu 2013, 1211.5063"),
+    # Clipping shrinks every gradient by a large factor.
     "AN-C1": Criterion("warning", 30, "Zhang 2020, 1905.11881"),
+    # The loss has stopped falling.
     "AN-L1": Criterion("warning", 0.02, "Prechelt 1998, Early Stopping - But When?"),
+    # An update hardly changes a block.
     "AN-U1": Criterion("warning", 1e-5, "You 2017, 1708.03888"),
+    # The gradient vanishes on its way back.
     "AN-G1": Criterion("warning", 30, "Bengio 1994; Pascanu 2013, 1211.5063"),
+    # Different inputs end in nearly one direction.
     "AN-S1": Criterion("warning", 0.95, "Poole 2016, 1606.05340; Dong 2021, 2103.03404"),
+    # Matrices frozen at the start receive a gradient.
     "AN-W2": Criterion("note", 0, "Howard 2018, 1801.06146"),
+    # A module is called another number of times than in the first pass.
     "AN-S2": Criterion("note", 1, "Bai 2019, 1909.01377"),
 }
 
 
 @dataclass(frozen=True)
 class Diagnostic:
-    """A finding, the step when it began, and the numbers measured when its sentence was formed."""
+    """A finding: its id, the step when it began, its sentence with the measured numbers, and its criterion."""
 
     id: str
     since: int
@@ -54,9 +69,9 @@ class Diagnostic:
     reference: str
 
     @classmethod
-    def from_rule(cls, rule: str, since: int, sentence: str, **numbers: float | str) -> Diagnostic:
-        criterion = RULES[rule]
-        return cls(rule, since, sentence, numbers, criterion.severity, criterion.threshold, criterion.reference)
+    def from_rule(cls, rule_id: str, since: int, sentence: str, **numbers: float | str) -> Diagnostic:
+        criterion = RULES[rule_id]
+        return cls(rule_id, since, sentence, numbers, criterion.severity, criterion.threshold, criterion.reference)
 
     def as_json(self) -> dict[str, Any]:
         """The finding's entry in a file, without its id."""
@@ -73,27 +88,36 @@ class Diagnostic:
         }
 
 
-Change = tuple[int, Diagnostic | None]  # the step from which a finding holds; None: from which it no longer does
+Change = tuple[int, Diagnostic | None]  # step, and the finding from this step on; None if it ended at this step
 
 
 def parse_finding_changes(entry: Any, last_step: int) -> dict[str, list[Change]]:
     """The changes of findings in a line, by id, up to the last step. Anything malformed is left out."""
-    by_rule: dict[str, list[Change]] = {}
-    for rule, changes in entry.items() if isinstance(entry, dict) else ():
-        for change in changes if isinstance(changes, list) else ():
-            if not isinstance(change, list) or len(change) != 2:
-                continue
-            step, finding_entry = change
-            if _is_step(step) and step <= last_step:
-                finding = _parse_finding(rule, finding_entry)
-                if finding is not None or finding_entry is None:
-                    by_rule.setdefault(rule, []).append((int(step), finding))
-    return by_rule
+    changes_by_id: dict[str, list[Change]] = {}
+    for rule_id, step, finding_entry in _change_entries(entry):
+        if not _is_step(step) or step > last_step:
+            continue
+        finding = _parse_finding(rule_id, finding_entry)
+        if finding is not None or finding_entry is None:
+            changes_by_id.setdefault(rule_id, []).append((int(step), finding))
+    return changes_by_id
+
+
+def _change_entries(entry: Any) -> Iterator[tuple[Any, Any, Any]]:
+    """Id, step and finding of each change in a line's entry, not yet checked; lists of another form are left out."""
+    if not isinstance(entry, dict):
+        return
+    for rule_id, changes in entry.items():
+        if not isinstance(changes, list):
+            continue
+        for change in changes:
+            if isinstance(change, list) and len(change) == 2:
+                yield rule_id, *change
 
 
 def sorted_by_severity(findings: Iterable[Diagnostic]) -> list[Diagnostic]:
     """Findings with the errors first, those of one severity in the order of RULES."""
-    order = {rule: index for index, rule in enumerate(RULES)}
+    order = {rule_id: index for index, rule_id in enumerate(RULES)}
 
     def key(finding: Diagnostic) -> tuple[int, int, str]:
         return -SEVERITIES.index(finding.severity), order.get(finding.id, len(order)), finding.id
@@ -102,8 +126,8 @@ def sorted_by_severity(findings: Iterable[Diagnostic]) -> list[Diagnostic]:
 
 
 def unknown_rules_message(ids: Iterable[str]) -> str:
-    """A sentence on the ids that no finding has; empty if there are none."""
-    unknown = [rule for rule in ids if rule not in RULES]
+    """Error message naming the ids that no finding has; empty if there are none."""
+    unknown = [rule_id for rule_id in ids if rule_id not in RULES]
     return f"{', '.join(map(str, unknown))} is no finding; there are {', '.join(RULES)}" if unknown else ""
 
 
@@ -119,15 +143,15 @@ def _is_text(value: Any) -> TypeGuard[str]:
     return isinstance(value, str) and len(value) <= MAX_TEXT_CHARS
 
 
-def _parse_finding(rule: str, entry: Any) -> Diagnostic | None:
+def _parse_finding(rule_id: str, entry: Any) -> Diagnostic | None:
     """A finding from its entry in a file; None for anything else."""
-    if not isinstance(entry, dict) or not _is_text(rule) or entry.get("severity") not in SEVERITIES:
+    if not isinstance(entry, dict) or not _is_text(rule_id) or entry.get("severity") not in SEVERITIES:
         return None
     sentence, reference, numbers = entry.get("sentence"), entry.get("reference"), entry.get("numbers")
     threshold, since = entry.get("threshold"), entry.get("since")
     if not _is_text(sentence) or not _is_text(reference) or not _is_step(since) or not _is_number(threshold):
         return None
-    if not isinstance(numbers, dict) or len(numbers) > MAX_VALUES:
+    if not isinstance(numbers, dict) or len(numbers) > MAX_NUMBERS:
         return None
     values: dict[str, float | str] = {}
     for name, value in numbers.items():
@@ -135,4 +159,4 @@ def _parse_finding(rule: str, entry: Any) -> Diagnostic | None:
             values[name] = NON_FINITE.get(value, value)
         elif _is_number(value):
             values[name] = float(value)
-    return Diagnostic(rule, int(since), sentence, values, entry["severity"], float(threshold), reference)
+    return Diagnostic(rule_id, int(since), sentence, values, entry["severity"], float(threshold), reference)

@@ -424,7 +424,7 @@ class Revision:
     tokens: tuple[str, ...]  # as they stand after the change, (T,)
     classes: tuple[str, ...]  # (C,)
     causal: Change
-    none: Change
+    unmasked: Change
 
 
 @dataclass(frozen=True)

@@ -7,16 +7,20 @@ import { logRange, powers } from "./y_axis.js"
 
 /** @import { Moment } from "./playhead.js" */
 
-// The ends of the colour scales through the hues of signal and gradient: `deep` is the colour of large values on a light
-// page and of small ones on a dark page. All are visible on black and on white.
+// Each colour scale runs from `deep` through its hue to `pale`. `deep` marks large values on a light page and small ones
+// on a dark page. All colours are visible on black and on white.
 const SCALES = {
   act: { hue: "signal", deep: [40, 84, 170], pale: [95, 175, 235] },
   grad: { hue: "gradient", deep: [125, 60, 150], pale: [220, 135, 200] },
 }
-const [RIBBON_HEIGHT, NORM_HEIGHT] = [16, 14] // pixels at a font size of 12: of the skip, and of the norms below it
-const [FONT_EMS, MIN_FONT_PIXELS] = [0.78, 11] // font size of the legend
-const LEGEND_EMS = 6.2 // its width, in ems of its font
-const NAMED_HALF_EMS = 3.3 // a half less high than this shows its name without the ends of its scale
+const RIBBON_HEIGHT = 16 // of the skip, in pixels at a font size of 12
+const NORM_HEIGHT = 14 // of the norms below the skip, in pixels at a font size of 12
+const FONT_EMS = 0.78 // font size of the legend, in ems of the stack's font
+const MIN_FONT_PIXELS = 11 // least font size of the legend
+const LEGEND_EMS = 6.2 // width of the legend, in ems of its font
+const LEGEND_STEPS = 24 // colours of a bar in the legend
+const LEGEND_BAR_PIXELS = 8 // width of a bar in the legend
+const MIN_HALF_EMS_FOR_LIMITS = 3.3 // a half lower than this shows only its name, not its scale's limits
 // Decades that every scale covers, so that nets can be compared by eye; a net that leaves them gets a wider scale.
 const DECADES = { act: [-6, 4], grad: [-8, 2] }
 // The log10 bounds of the scale of a half, for values before training.
@@ -24,7 +28,9 @@ export const scaleOf = (name, ...values) => logRange(DECADES[name], ...values)
 const MAX_GROWTH_DECADES = 4 // beyond the scale before training; larger values get an arrow
 const HALVES = ["act", "grad"]
 const SLOT_SHARES = { in: 0.12, mid: 0.4, out: 0.65, add: 0.88 } // places of norms, as shares of a column
-const PULSE_SECONDS = 1.2
+const PULSE_SECONDS = 1.2 // a pulse takes to cross all columns
+const PULSE_HALF_WIDTH = 40 // pixels
+const STUB_SHARE = 0.06 // length of the bar of a value of 0, as a share of the longest bar
 
 const scaleColour = ({ hue, deep, pale }, share, dark) => {
   const scale = [deep, rgbOf(hues[hue]), pale]
@@ -37,10 +43,10 @@ const scaleColour = ({ hue, deep, pale }, share, dark) => {
 const sizeText = (value) => (value === 0 ? "exactly 0" : Number.isFinite(value) ? brief(value) : "not finite")
 
 export class StackPanel {
-  /** @type {number | undefined} of its place; the player sets it */
+  /** @type {number | undefined} width of the stack's place in pixels; the player sets it */
   width
 
-  /** @type {{ fontSize: number, width: number, height: number } | undefined} the player resets it when the place changes size */
+  /** @type {{ fontSize: number, width: number, height: number } | undefined} the player clears it when the place changes size */
   measured
 
   // Calls `toggled(block)` for a clicked block; the stacks of a page share `scales`.
@@ -99,7 +105,7 @@ export class StackPanel {
 
   rescale() {
     this.ranges = this.panel.scale === "shared" ? this.scales : {}
-    for (const name of HALVES) delete this.ranges[name]
+    for (const half of HALVES) delete this.ranges[half]
   }
 
   setFocus(index) {
@@ -141,7 +147,7 @@ export class StackPanel {
   // Font size and sizes in pixels, read once per size of the place: reading them forces a layout of the page.
   measure() {
     const style = getComputedStyle(this.group)
-    const beside = style.getPropertyValue("--beside").trim() === "1" // of the stack, not above it
+    const beside = style.getPropertyValue("--beside").trim() === "1" // whether the opened block lies beside the stack, not above it
     return {
       fontSize: Math.max(MIN_FONT_PIXELS, FONT_EMS * Number.parseFloat(style.fontSize)),
       width: (this.width ?? this.place.clientWidth) - (beside ? this.openedBlock.offsetWidth : 0),
@@ -152,14 +158,15 @@ export class StackPanel {
   // Widens the scales to the current values of this stack, or of all stacks that share them.
   /** @param {Moment} moment */
   widen(moment, log) {
-    const scaled = this.panel.scale === "shared" ? moment.logs.filter(({ length }) => length) : [log]
-    for (const name of HALVES) {
-      const vectorsAt = (positionOf) => scaled.map((other) => other.vector(`${name}_rms`, positionOf(other)))
-      const initial = scaleOf(name, ...vectorsAt(() => 0))
-      // In a story only this stack moves: the others stay at step 0.
-      const positionOf = (other) => (moment.alone && other !== log ? 0 : other.drawnPosition(moment))
-      const [low, high] = logRange(this.ranges[name] ?? initial, ...vectorsAt(positionOf))
-      this.ranges[name] = [
+    const logs = this.panel.scale === "shared" ? moment.logs.filter(({ length }) => length) : [log]
+    // In a story only this stack moves: the others stay at step 0.
+    const shownPosition = (other) => (moment.alone && other !== log ? 0 : other.drawnPosition(moment))
+    const vectorsAt = (half, positionOf) => logs.map((other) => other.vector(`${half}_rms`, positionOf(other)))
+    for (const half of HALVES) {
+      const initial = scaleOf(half, ...vectorsAt(half, () => 0))
+      const [low, high] = logRange(this.ranges[half] ?? initial, ...vectorsAt(half, shownPosition))
+      // At most MAX_GROWTH_DECADES beyond the initial range.
+      this.ranges[half] = [
         Math.max(low, initial[0] - MAX_GROWTH_DECADES),
         Math.min(high, initial[1] + MAX_GROWTH_DECADES),
       ]
@@ -191,13 +198,12 @@ export class StackPanel {
       const label = `${this.blockText(index)}${this.panel.toggles ? "; switch the residual" : ""}`
       if (!moment.playing) this.row.children[index].setAttribute("aria-label", label)
     })
-    const { width, ribbon, top, half } = area
     pen.strokeStyle = ink
     pen.globalAlpha = 0.5
-    pen.strokeRect(0, top + half, width, 0.5)
+    pen.strokeRect(0, area.top + area.half, area.width, 0.5)
     pen.globalAlpha = 1
-    if (moment.playing && !moment.calm) this.drawPulses(pen, moment.time, width, top, half)
-    this.drawLegend(pen, width, ribbon, top, half, ink, theme.font || "sans-serif")
+    if (moment.playing && !moment.calm) this.drawPulses(pen, area, moment.time)
+    this.drawLegend(pen, area, ink, theme.font || "sans-serif")
     if (this.hovered !== null) this.pointAt(this.hovered)
   }
 
@@ -209,7 +215,8 @@ export class StackPanel {
     return pen
   }
 
-  // In pixels: the width of all columns and of one, the heights of skip and half, and the top of the upper half.
+  // In pixels: `width` of all columns, `column` with its gap and `body` without, heights `ribbon` of the skip and `half`,
+  // and `top` of the upper half.
   plotArea() {
     const legendWidth = this.fontSize * LEGEND_EMS
     this.row.style.right = `${legendWidth}px`
@@ -222,15 +229,14 @@ export class StackPanel {
   }
 
   // The two bars of a block, with a frame if it is hovered over or opened.
-  drawColumn(pen, { column, body, top, half }, index, ink) {
-    const left = index * column
-    this.drawBar(pen, "act", this.values.act[index], left, body, top + half - 1, half - 1, -1)
-    this.drawBar(pen, "grad", this.values.grad[index], left, body, top + half + 1, half - 1, 1)
+  drawColumn(pen, area, index, ink) {
+    for (const name of HALVES) this.drawBar(pen, area, index, name)
     const isHovered = this.hovered === index
     if (!isHovered && !(this.panel.diagrams.length && this.shown === index)) return
     pen.strokeStyle = ink
     pen.lineWidth = isHovered ? 2 : 1
-    pen.strokeRect(left + 1, top + 1, body - 1, 2 * half - 2)
+    const { column, body, top, half } = area
+    pen.strokeRect(index * column + 1, top + 1, body - 1, 2 * half - 2)
   }
 
   // A ribbon as thick as the share of the skip in the sum, by RMS.
@@ -259,13 +265,17 @@ export class StackPanel {
     }
   }
 
-  // A bar from y = edge, upwards for direction -1 and downwards for 1, whose length is the share of the value on its log
-  // scale, at most `maxLength` pixels. A non-finite value gets a full bar, red and hatched; 0 gets a stub.
-  drawBar(pen, name, value, left, width, edge, maxLength, direction) {
+  // The bar of a block's signal, upwards from the middle, or of its gradient, downwards. Its length is the share of the
+  // value on its log scale. A non-finite value gets a full bar, red and hatched; 0 gets a stub.
+  drawBar(pen, { column, body: width, top, half }, index, name) {
+    const value = this.values[name][index]
+    const direction = name === "act" ? -1 : 1
+    const left = index * column
+    const edge = top + half + direction
     const [low, high] = this.ranges[name]
     const isLost = !Number.isFinite(value)
-    const share = isLost ? 1 : value > 0 ? (Math.log10(value) - low) / (high - low) : 0.06
-    const size = Math.max(2, Math.min(1, share) * maxLength)
+    const share = isLost ? 1 : value > 0 ? (Math.log10(value) - low) / (high - low) : STUB_SHARE
+    const size = Math.max(2, Math.min(1, share) * (half - 1))
     const y = direction < 0 ? edge - size : edge
     pen.fillStyle = isLost ? hues.red : value === 0 ? hues.grey : scaleColour(SCALES[name], share, this.dark)
     pen.fillRect(left, y, width, size)
@@ -297,45 +307,46 @@ export class StackPanel {
     pen.fill()
   }
 
-  drawPulses(pen, time, width, top, half) {
+  drawPulses(pen, { width, top, half }, time) {
     const share = (time / PULSE_SECONDS) % 1
     pen.globalCompositeOperation = "source-atop" // lights up the columns only
     for (const [x, y] of [
       [share * width, top],
       [(1 - share) * width, top + half],
     ]) {
-      const light = pen.createLinearGradient(x - 40, 0, x + 40, 0)
+      const light = pen.createLinearGradient(x - PULSE_HALF_WIDTH, 0, x + PULSE_HALF_WIDTH, 0)
       light.addColorStop(0, "#ffffff00")
       light.addColorStop(0.5, "#ffffffb0")
       light.addColorStop(1, "#ffffff00")
       pen.fillStyle = light
-      pen.fillRect(Math.max(0, x - 40), y, Math.min(80, width - x + 40), half)
+      const left = Math.max(0, x - PULSE_HALF_WIDTH)
+      pen.fillRect(left, y, Math.min(2 * PULSE_HALF_WIDTH, width - x + PULSE_HALF_WIDTH), half)
     }
     pen.globalCompositeOperation = "source-over"
   }
 
   // Copies the legend to the right of the columns. It is painted once per scale and size, on a canvas outside the page: to
   // set the font of a canvas inside it, the browser recomputes the page's styles.
-  drawLegend(pen, width, ...layout) {
+  drawLegend(pen, area, ink, family) {
     const { width: canvasWidth, height } = this.canvas
-    const left = Math.floor(width * devicePixelRatio)
+    const left = Math.floor(area.width * devicePixelRatio)
     const key = JSON.stringify([
       ...[canvasWidth, height, devicePixelRatio, this.fontSize, this.dark],
-      ...[this.ranges, width, layout],
+      ...[this.ranges, area, ink, family],
     ])
     if (this.legendKey !== key) {
       this.legendKey = key
       Object.assign(this.legendCanvas, { width: canvasWidth - left, height })
       const legendPen = this.legendCanvas.getContext("2d")
       legendPen.setTransform(devicePixelRatio, 0, 0, devicePixelRatio, -left, 0)
-      this.paintLegend(legendPen, width, ...layout)
+      this.paintLegend(legendPen, area, ink, family)
     }
     pen.setTransform(1, 0, 0, 1, left, 0)
     pen.drawImage(this.legendCanvas, 0, 0)
   }
 
   // The name of each row; for signal and gradient also their colour scale and its ends.
-  paintLegend(pen, width, ribbon, top, half, ink, family) {
+  paintLegend(pen, { width, ribbon, top, half }, ink, family) {
     const { label, blocks } = this.panel
     const left = width + 6
     pen.textBaseline = "middle"
@@ -354,13 +365,13 @@ export class StackPanel {
       ["grad", "gradient", top + half + 2],
     ]) {
       const [low, high] = this.ranges[name]
-      for (let step = 0; step < 24; step++) {
-        pen.fillStyle = scaleColour(SCALES[name], step / 23, this.dark)
-        const offset = name === "act" ? 1 - step / 24 : step / 24
-        pen.fillRect(left, y + offset * (half - 6), 8, half / 24 + 1)
+      for (let step = 0; step < LEGEND_STEPS; step++) {
+        pen.fillStyle = scaleColour(SCALES[name], step / (LEGEND_STEPS - 1), this.dark)
+        const offset = name === "act" ? 1 - step / LEGEND_STEPS : step / LEGEND_STEPS
+        pen.fillRect(left, y + offset * (half - 6), LEGEND_BAR_PIXELS, half / LEGEND_STEPS + 1)
       }
       putText(title, y + half / 2)
-      if (half < NAMED_HALF_EMS * this.fontSize) continue
+      if (half < MIN_HALF_EMS_FOR_LIMITS * this.fontSize) continue
       const ends = powers(low, high)
       for (const exponent of new Set([ends[0], ends.at(-1)])) {
         const share = (exponent - low) / (high - low)

@@ -112,7 +112,7 @@ def _revision(snapshot: Snapshot, before: list[int], after: list[int], text: str
         tokens=tuple(split_tokens(snapshot.cfg, text)),
         classes=tuple(class_names(snapshot.cfg)),
         causal=_change(model, before_1T, after_1T, causal=True),
-        none=_change(model, before_1T, after_1T, causal=False),
+        unmasked=_change(model, before_1T, after_1T, causal=False),
     )
 
 

@@ -6,7 +6,7 @@ Legend: K gradients, B batch, T tokens, D width.
 """
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -24,23 +24,24 @@ from models.training import Snapshot, Work, cross_entropy
 
 MAX_WORK = 2e10  # multiplications of one walk, a few seconds of one core; a larger net gets fewer samples
 MAX_SLICE_WORK = 2e8  # multiplications between two yields
-PLAIN_WALK_PASSES = 3  # through the weights, by a walk with one gradient: forward, backward to the stream, and slack
+PLAIN_WALK_PASSES = 3  # passes through the weights that a walk with one gradient costs: forward, backward, and a margin
 
 
 def gradient_shares(snapshot: Snapshot) -> Work[GradientShares]:
     """The gradient at every add, split into what came through the skip and through the branch."""
     samples = affordable_samples(snapshot, PLAIN_WALK_PASSES)
-    walk = yield from _walk_back(snapshot, samples=samples, by_count=False)
-    columns = {name: np.array([getattr(add, name) for add in reversed(walk.adds)]) for name in _Add._fields}
-    return GradientShares(samples, **columns)
+    walk, _ = yield from _walk_back(snapshot, samples=samples, by_count=False)
+    columns = map(np.array, zip(*reversed(walk.add_gradients), strict=True))
+    return GradientShares(samples, **dict(zip(AddGradients._fields, columns, strict=True)))
 
 
 def path_lengths(snapshot: Snapshot) -> Work[PathLengths]:
     """The gradient at x0, split by the number of branches that it passed."""
     samples = affordable_samples(snapshot, (snapshot.cfg.sublayers + 1) / 2)
-    walk = yield from _walk_back(snapshot, samples=samples, by_count=True)
-    by_count = walk.at_start.flatten(1)
-    whole, lengths = by_count.sum(0), by_count.norm(dim=1)
+    _, grad = yield from _walk_back(snapshot, samples=samples, by_count=True)
+    by_count = grad.flatten(1)
+    whole = by_count.sum(0)
+    lengths = by_count.norm(dim=1)
     return PathLengths(
         samples=samples,
         share=(lengths / lengths.sum()).numpy(),
@@ -56,23 +57,28 @@ def affordable_samples(snapshot: Snapshot, passes: float) -> int:
     return max(1, min(snapshot.cfg.batch, int(MAX_WORK / (max(1, weights) * snapshot.cfg.tokens * passes))))
 
 
-def _walk_back(snapshot: Snapshot, *, samples: int, by_count: bool) -> Work["_Walk"]:
-    """Walks the loss's gradient from the head to x0; `by_count` splits it by the number of branches passed."""
+def _walk_back(snapshot: Snapshot, *, samples: int, by_count: bool) -> Work[tuple["BackwardWalk", Tensor]]:
+    """Carries the loss's gradient from the head to x0; `by_count` splits it by the number of branches passed.
+
+    Returns the finished walk, and the gradient at x0, (K, B, T, D).
+    """
     model, x, y_all = snapshot.exact()
     model.requires_grad_(False)
-    x, y = x[:samples], y_all[:samples]
-    inputs, out = _forward(model, x)
-    end = out.requires_grad_()
+    x = x[:samples]
+    y = y_all[:samples]
+    inputs, stream_end = _forward(model, x)
+    stream_end.requires_grad_()
     # Scaled to a mean over the whole batch, so that each sample's gradient equals the one in the log.
     share = (y != NO_LOSS).double().sum() / (y_all != NO_LOSS).sum()
-    (grad,) = torch.autograd.grad(share * cross_entropy(model.read_out(end), y), end)
-    walk = _Walk(inputs, by_count, len(model.stream.sublayers))
+    (grad,) = torch.autograd.grad(share * cross_entropy(model.read_out(stream_end), y), stream_end)
+    walk = BackwardWalk(inputs, by_count, len(model.stream.sublayers))
     by_stack: dict[type[Stack], Callable[[Stack, Tensor], Work[Tensor]]] = {
         ResiDualStack: walk.two_streams,
         DLCLStack: walk.layer_sums,
     }
-    walk.at_start = yield from by_stack.get(type(model.stream), walk.one_stream)(model.stream, grad[None])
-    return walk
+    carry = by_stack.get(type(model.stream), walk.one_stream)
+    grad_at_x0 = yield from carry(model.stream, grad[None])
+    return walk, grad_at_x0
 
 
 @torch.no_grad()
@@ -81,7 +87,7 @@ def _forward(model: Net, x: Tensor) -> tuple[dict[nn.Module, Tensor], Tensor]:
     net = model.stream
     # The input of a sublayer is that of its first norm. One that was taken out has no norm, but returns its input.
     taps = zip(net.sublayers, net.stream_taps[1:], strict=True)
-    hooked_modules: dict[nn.Module, nn.Module] = {sub: getattr(sub, "norm_in", tap) for sub, tap in taps}
+    hooked_modules: dict[nn.Module, nn.Module] = {sublayer: getattr(sublayer, "norm_in", tap) for sublayer, tap in taps}
     if isinstance(net, ResiDualStack):
         hooked_modules[net.norm_collected] = net.norm_collected
     if isinstance(net, DLCLStack):
@@ -89,14 +95,17 @@ def _forward(model: Net, x: Tensor) -> tuple[dict[nn.Module, Tensor], Tensor]:
     inputs: dict[nn.Module, Tensor] = {}
 
     def recorder(owner: nn.Module) -> Hook:
-        return lambda _module, args, _output: inputs.__setitem__(owner, args[0])
+        def record(_module: nn.Module, args: tuple[Any, ...], _output: Any) -> None:
+            inputs[owner] = args[0]
+
+        return record
 
     hooks = [(module, recorder(owner)) for owner, module in hooked_modules.items()]
     with forward_hooks(hooks), sdpa_kernel(SDPBackend.MATH):
         return inputs, net(model.position(model.embed(x)))
 
 
-class _Add(NamedTuple):
+class AddGradients(NamedTuple):
     """The gradient at one add by skip and branch: RMS of both and of their sum, and projections on the sum."""
 
     skip_rms: float
@@ -106,18 +115,18 @@ class _Add(NamedTuple):
     branch_projection: float
 
 
-class _Walk:
+class BackwardWalk:
     """A walk backward through one net, which yields the share of sublayers that are done.
 
     `inputs` holds the input of each module of the stack, `total` is the number of sublayers.
     """
 
-    at_start: Tensor  # the gradient at x0, (K, B, T, D)
-
     def __init__(self, inputs: dict[nn.Module, Tensor], by_count: bool, total: int) -> None:
-        self.inputs, self.by_count, self.total = inputs, by_count, total
+        self.inputs = inputs
+        self.by_count = by_count
+        self.total = total
         self.done = 0
-        self.adds: list[_Add] = []  # from the last sublayer to the first
+        self.add_gradients: list[AddGradients] = []  # from the last sublayer to the first
 
     def one_stream(self, net: Stack, grad: Tensor) -> Work[Tensor]:
         for sublayer in reversed(net.sublayers):
@@ -150,10 +159,7 @@ class _Walk:
         return grad
 
     def _through_sublayer(self, sublayer: nn.Module, grad: Tensor, collected: Tensor | None = None) -> Work[Tensor]:
-        """The gradient (K, B, T, D) before a sublayer from the one after it.
-
-        By count, the part that passed the branch moves up by one place.
-        """
+        """The gradient (K, B, T, D) before a sublayer from the one after it."""
         x = self.inputs[sublayer].detach()
         x_skip, x_branch = (x.clone().requires_grad_() for _ in range(2))
         # The only attention kernel whose backward takes several gradients at once. It is not set across a yield,
@@ -162,26 +168,29 @@ class _Walk:
             branch = sublayer.branch(x_branch)  # type: ignore[operator]
             branch_leaf = branch.detach().requires_grad_()
             out = sublayer.add(x_skip, branch_leaf)  # type: ignore[operator]
-        skip_grad = yield from self._back(out, x_skip, grad)
-        branch_grad = yield from self._back(out, branch_leaf, grad)
+        skip_grad = yield from self._vjp(out, x_skip, grad)
+        branch_grad = yield from self._vjp(out, branch_leaf, grad)
         if collected is not None:
+            # The branch of a sublayer that was taken out is a single 0, of shape (1,): nothing of it is collected.
             has_branch = branch_leaf.shape == x.shape
             extra = collected.expand_as(x[None]) if has_branch else torch.zeros_like(branch_grad[:1])
             branch_grad = _padded_sum(branch_grad, extra)
-        passed = yield from self._back(branch, x_branch, branch_grad, matrix_size(sublayer))
+        through_branch = yield from self._vjp(branch, x_branch, branch_grad, matrix_size(sublayer))
         self.done += 1
         if not self.by_count:
-            self.adds.append(_add(skip_grad, passed))
-            return skip_grad + passed
-        return _padded_sum(skip_grad, F.pad(passed, (0, 0) * 3 + (1, 0))) if branch.requires_grad else skip_grad
+            self.add_gradients.append(_add_gradients(skip_grad, through_branch))
+            return skip_grad + through_branch
+        if not branch.requires_grad:
+            return skip_grad
+        return _padded_sum(skip_grad, _shift_count(through_branch))
 
     def _through_module(self, module: nn.Module, grad: Tensor) -> Work[Tensor]:
         x = self.inputs[module].detach().requires_grad_()
         with torch.enable_grad():
             out = module(x)
-        return (yield from self._back(out, x, grad))
+        return (yield from self._vjp(out, x, grad))
 
-    def _back(self, out: Tensor, x: Tensor, grad: Tensor, weights: int = 0) -> Work[Tensor]:
+    def _vjp(self, out: Tensor, x: Tensor, grad: Tensor, weights: int = 0) -> Work[Tensor]:
         """K gradients at `x` from K gradients at `out`, computed in slices; 0 if `out` does not depend on `x`."""
         if not out.requires_grad:
             return x.new_zeros(len(grad), *x.shape)
@@ -193,10 +202,16 @@ class _Walk:
         return torch.cat(slices)
 
 
-def _add(skip: Tensor, branch: Tensor) -> _Add:
+def _add_gradients(skip: Tensor, branch: Tensor) -> AddGradients:
     total = skip + branch
     sizes = [part.square().mean().sqrt().item() for part in (skip, branch, total)]
-    return _Add(*sizes, *(((part * total).sum() / total.square().sum()).item() for part in (skip, branch)))
+    projections = [((part * total).sum() / total.square().sum()).item() for part in (skip, branch)]
+    return AddGradients(*sizes, *projections)
+
+
+def _shift_count(grad: Tensor) -> Tensor:
+    """Gradients (K, B, T, D) as (K + 1, B, T, D): each has passed one more branch, and none has passed 0."""
+    return F.pad(grad, (0, 0) * 3 + (1, 0))
 
 
 def _padded_sum(a: Tensor, b: Tensor) -> Tensor:

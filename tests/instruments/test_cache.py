@@ -74,7 +74,7 @@ def test_another_token_moves_logits_from_its_place_on_and_without_the_mask_every
     assert "".join(found.tokens) == "Calk me"
     assert (found.causal.difference[:3] == 0).all()
     assert found.causal.difference[3:].min() > 1e-6
-    assert found.none.difference.min() > 1e-9
+    assert found.unmasked.difference.min() > 1e-9
     model = one.model.double().eval()
     with torch.no_grad():
         before, after = (model(torch.tensor([token_ids(one.cfg, text)]))[0] for text in (TEXT, "Calk me"))

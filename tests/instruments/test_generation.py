@@ -116,7 +116,7 @@ def test_no_arrangement_revises_what_it_said_under_the_causal_mask_and_all_do_wi
     found = revision(snapshot(RunConfig.arranged(arrangement, **TINY)), text=TEXT)
     assert found.causal.difference.shape == (len(TEXT) - 1,)
     assert found.causal.difference.max() < 1e-12
-    assert found.none.difference.min() > 1e-9
+    assert found.unmasked.difference.min() > 1e-9
 
 
 def test_the_differences_are_those_of_attention_by_hand(monkeypatch):
@@ -126,9 +126,9 @@ def test_the_differences_are_those_of_attention_by_hand(monkeypatch):
     monkeypatch.setattr(F, "scaled_dot_product_attention", unmasked)
     with torch.no_grad():
         before, after = model(x[:, :-1])[0], model(x)[0, :-1]
-    np.testing.assert_allclose(found.none.difference, (after - before).abs().max(-1).values, rtol=1e-6)
-    np.testing.assert_array_equal(found.none.before, before.argmax(-1))
-    np.testing.assert_array_equal(found.none.after, after.argmax(-1))
+    np.testing.assert_allclose(found.unmasked.difference, (after - before).abs().max(-1).values, rtol=1e-6)
+    np.testing.assert_array_equal(found.unmasked.before, before.argmax(-1))
+    np.testing.assert_array_equal(found.unmasked.after, after.argmax(-1))
     assert "".join(found.tokens) == TEXT
 
 

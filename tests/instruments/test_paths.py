@@ -64,12 +64,12 @@ def gradient_at_x0(cfg, step=3):
 @pytest.mark.parametrize("cfg", IN_TURN, ids=named)
 def test_all_that_came_by_any_number_of_branches_is_the_gradient_at_x0(cfg):
     """With as many numbers of branches as there are branches: none is counted twice and none is lost."""
-    walk = result_of(module._walk_back(snapshot(cfg), samples=cfg.batch, by_count=True))
+    _, grad = result_of(module._walk_back(snapshot(cfg), samples=cfg.batch, by_count=True))
     expected = gradient_at_x0(cfg)
     scale = expected.abs().max()
-    assert (walk.at_start.sum(0) - expected).abs().max() < 1e-12 * scale
+    assert (grad.sum(0) - expected).abs().max() < 1e-12 * scale
     alive = sum(not one.identity for one in plan(cfg).sublayers)
-    assert len(walk.at_start) == alive + 1
+    assert len(grad) == alive + 1
     found = result_of(path_lengths(snapshot(cfg)))
     assert found.projection.sum() == pytest.approx(1)
     assert found.share.sum() == pytest.approx(1)
@@ -148,8 +148,8 @@ def test_the_parts_at_each_add_of_a_linear_net_are_g_and_g_times_the_matrix():
 
 def test_fewer_samples_have_the_gradient_that_they_have_in_the_whole_batch(monkeypatch):
     cfg = RunConfig(**TINY)
-    whole = result_of(module._walk_back(snapshot(cfg), samples=cfg.batch, by_count=True)).at_start
-    some = result_of(module._walk_back(snapshot(cfg), samples=2, by_count=True)).at_start
+    _, whole = result_of(module._walk_back(snapshot(cfg), samples=cfg.batch, by_count=True))
+    _, some = result_of(module._walk_back(snapshot(cfg), samples=2, by_count=True))
     torch.testing.assert_close(some, whole[:, :2], rtol=1e-12, atol=1e-15)
     monkeypatch.setattr(module, "MAX_WORK", 1.0)
     assert result_of(path_lengths(snapshot(cfg))).samples == 1

@@ -258,7 +258,7 @@ def test_a_replaced_token_moves_logits_from_its_place_on_and_the_slip_stays_when
     assert "With the causal mask, 0 of the 5 earlier positions change" in words(page)
     assert "without it 5 of the 5 earlier ones do too" in words(page)
     page.selectbox(key="autoregression_replaced_book").select_index(8)
-    page.text_input(key="autoregression_instead_book").set_value("u")
+    page.text_input(key="autoregression_replacement_book").set_value("u")
     page.toggle(key="autoregression_corrects").set_value(True)
     sound(page.run())
     until(page, lambda: "still stands at position 9" in words(page))
@@ -270,11 +270,11 @@ def test_a_replaced_token_moves_logits_from_its_place_on_and_the_slip_stays_when
     ("typed", "problem"), [("ab", "exactly one character"), ("", "exactly one"), ("é", "exactly one")]
 )
 def test_what_is_no_token_gets_a_sentence_and_stays_typed(page, typed, problem):
-    page.text_input(key="autoregression_instead_book").set_value(typed)
+    page.text_input(key="autoregression_replacement_book").set_value(typed)
     sound(page.run())
     assert problem in words(page)
-    assert page.text_input(key="autoregression_instead_book").value == typed
-    page.text_input(key="autoregression_instead_book").set_value("m")
+    assert page.text_input(key="autoregression_replacement_book").value == typed
+    page.text_input(key="autoregression_replacement_book").set_value("m")
     assert "stands there already" in words(sound(page.run()))
 
 

@@ -1,4 +1,4 @@
-"""A token of the text is replaced by another, and the net goes on after a slip that it cannot take back."""
+"""Replaces one token of the text, and lets the net continue after the mistake and a correction."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ import streamlit as st
 
 from components.controls import form
 from components.instruments.panel import InstrumentPanel
-from components.labs.autoregression.inside import change_chart
+from components.labs.autoregression.inside import LOGIT_ROUNDING, change_chart
 from components.labs.autoregression.text import KEY, join_text, reading_notes
 from components.labs.parts import draw_charts, draw_finding
 from components.player.answer import answer
@@ -26,7 +26,6 @@ from models.spec.settings import Settings
 TEXTS = Texts("labs/autoregression")
 CORRECTION = "; no, I mean "
 CONTINUED_TOKENS = 20
-ROUNDING = 1e-9  # change of a 64-bit logit up to which it has not moved
 
 
 @dataclass(frozen=True)
@@ -34,7 +33,7 @@ class Replaced(Settings):
     columns = (2,)
 
     replaced: Annotated[int, Knob("Replace token", choices={})] = 0
-    instead: Annotated[str, Knob("By", high=3, link="by")] = ""
+    replacement: Annotated[str, Knob("By", high=3, link="by")] = ""
 
 
 @dataclass(frozen=True)
@@ -46,16 +45,19 @@ class Corrected(Settings):
 
 
 def draw(panel: InstrumentPanel, text: str, symbols: Sequence[str]) -> None:
-    """`symbols`: all that the net can read."""
+    """Draws the replacement of one token and its effect on the logits.
+
+    `text`: the text that the net has read. `symbols`: all tokens that it can read.
+    """
     cfg = panel.cfg
     is_text = TASKS[cfg.task].kind == "text"
     tokens = list(text) if is_text else text.split()
     middle = len(tokens) // 2
-    usual = Replaced(middle, next(symbol for symbol in reversed(symbols) if symbol != tokens[middle]))
+    defaults = Replaced(middle, next(symbol for symbol in reversed(symbols) if symbol != tokens[middle]))
     names = {position: f"{position + 1}: {visible_token(token)}" for position, token in enumerate(tokens)}
     st.subheader("Replace a token", anchor=False)
-    edit = form.draw(Replaced, KEY, usual, variant=cfg.task, legal={"replaced": names})
-    token = edit.instead if edit.instead in symbols else edit.instead.strip()
+    edit = form.draw(Replaced, KEY, defaults, variant=cfg.task, legal={"replaced": names})
+    token = edit.replacement if edit.replacement in symbols else edit.replacement.strip()
     if token not in symbols:
         unit = "character" if is_text else "number"
         st.error(TEXTS("no such token", what=unit, known=escape_markdown(" ".join(map(visible_token, symbols)))))
@@ -67,7 +69,7 @@ def draw(panel: InstrumentPanel, text: str, symbols: Sequence[str]) -> None:
     if measured is None:
         return
     value, position = measured.value, int(measured.args["at"])
-    causal, unmasked = value.causal, value.none
+    causal, unmasked = value.causal, value.unmasked
     draw_charts(KEY, change_chart("Change by replaced token", value.tokens, causal.difference, unmasked.difference))
     draw_finding(replacement_sentence(causal, unmasked, position), "measured")
     if is_text:
@@ -75,7 +77,7 @@ def draw(panel: InstrumentPanel, text: str, symbols: Sequence[str]) -> None:
 
 
 def _draw_correction(panel: InstrumentPanel, text: str, position: int) -> None:
-    """The net goes on after the slip and its correction."""
+    """Draws the text that the net writes after the mistake and its correction."""
     st.subheader("Let it correct itself", anchor=False)
     settings = form.draw(Corrected, KEY)
     if not settings.corrects:
@@ -103,7 +105,10 @@ def replacement_sentence(causal: Change, unmasked: Change, position: int) -> str
     """How many logits move when the token at a position, from 0, is replaced, with the causal mask and without."""
     if not np.isfinite([causal.difference.max(), unmasked.difference.max()]).all():
         return TEXTS("revision not finite")
-    moved, moved_unmasked = causal.difference > ROUNDING, unmasked.difference > ROUNDING
-    before, after, free = moved[:position].sum(), moved[position:].sum(), moved_unmasked[:position].sum()
+    moved = causal.difference > LOGIT_ROUNDING
+    moved_unmasked = unmasked.difference > LOGIT_ROUNDING
+    moved_before = moved[:position].sum()
+    moved_after = moved[position:].sum()
+    moved_before_unmasked = moved_unmasked[:position].sum()
     counts = {"place": position + 1, "earlier": position, "later": len(moved) - position}
-    return TEXTS("replaced", before=before, after=after, free=free, **counts)
+    return TEXTS("replaced", before=moved_before, after=moved_after, free=moved_before_unmasked, **counts)

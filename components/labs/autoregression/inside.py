@@ -1,5 +1,6 @@
-"""Earlier tokens never change, and how a prediction forms block by block, measured on the current text."""
+"""How appending a token leaves earlier ones unchanged, and how a prediction forms block by block."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any
@@ -30,7 +31,10 @@ from models.spec.settings import Settings
 
 TEXTS = Texts("labs/autoregression")
 SITE_PIXELS = 18  # in the lens map
-ROUNDING = 1e-9  # change of a 64-bit logit that counts as rounding
+LENS_MARGIN_PIXELS = 90  # title and axis
+BLOCK_PIXELS = 30  # in the attention map
+ATTENTION_MARGIN_PIXELS = 90  # title and axis
+LOGIT_ROUNDING = 1e-9  # largest change of a float64 logit that counts as rounding error
 MAX_TICKS = 32
 MEAN_HEAD = "mean of the heads"
 
@@ -48,7 +52,7 @@ def draw_revision(panel: InstrumentPanel, text: str, count: int) -> Sequence[str
     answer = panel.ask(answers.REVISION, text=text)
     if answer is None:
         return ()
-    tokens, causal, unmasked = answer.value.tokens, answer.value.causal, answer.value.none
+    tokens, causal, unmasked = answer.value.tokens, answer.value.causal, answer.value.unmasked
     draw_charts(KEY, revision_chart(tokens[:-1], causal.difference, unmasked.difference))
     draw_finding(revision_sentence(causal, unmasked, tokens[-1]), "measured")
     with st.expander("What is compared"):
@@ -67,13 +71,14 @@ def draw_refinement(panel: InstrumentPanel, text: str) -> None:
         position = choose_position(answer, text, "position")
     heads = [MEAN_HEAD, *numbered_names("head", value.attention.shape[1])]
     head = heads.index(form.draw(LensHead, KEY, legal={"head": heads}, places=[right]).head)
-    height = max(240, min(460, SITE_PIXELS * len(sites) + 90))
+    height = max(240, min(460, SITE_PIXELS * len(sites) + LENS_MARGIN_PIXELS))
     draw_charts(KEY, lens_map("Lens by site and token", sites, value, position), height=height)
     draw_finding(lens_sentence(value, sites, position), "measured")
     if not value.has_loss[position]:
         st.caption(TEXTS("no loss here"))
     weights = np.asarray(value.attention.mean(1) if head == 0 else value.attention[:, head - 1])[:, position]
-    draw_charts(KEY, attention_map(value.tokens, weights, position), height=max(160, 30 * len(weights) + 90))
+    height = max(160, BLOCK_PIXELS * len(weights) + ATTENTION_MARGIN_PIXELS)
+    draw_charts(KEY, attention_map(value.tokens, weights, position), height=height)
     st.markdown(f"**{attention_sentence(value.tokens, weights, position)}**")
     with st.expander("This token, site by site"):
         _draw_sites(value, sites, position)
@@ -84,7 +89,6 @@ def draw_refinement(panel: InstrumentPanel, text: str) -> None:
 
 
 def _draw_sites(value: Refinement, sites: tuple[str, ...], position: int) -> None:
-    """The distance of each site from the end."""
     st.markdown(TEXTS("site by site"))
     distance, rows = st.columns(2)
     with distance:
@@ -101,12 +105,12 @@ def revision_sentence(causal: Change, unmasked: Change, token: str) -> str:
     count = len(unmasked.before)
     return TEXTS(
         "revision",
-        verdict="Earlier tokens never change" if largest < ROUNDING else "Earlier tokens change",
+        verdict="Earlier tokens never change" if largest < LOGIT_ROUNDING else "Earlier tokens change",
         token=visible_token(token),
         causal=largest,
         bare=largest_unmasked,
         positions=count_in_words(count, "position"),
-        rounding=", which is rounding" if 0 < largest < ROUNDING else "",
+        rounding=", which is rounding" if 0 < largest < LOGIT_ROUNDING else "",
         changed=(unmasked.before != unmasked.after).sum(),
         count=count,
     )
@@ -135,7 +139,7 @@ def change_chart(title: str, tokens: Sequence[str], causal: np.ndarray, unmasked
     names = [f"{i} {visible_token(token)}" for i, token in enumerate(tokens, start=1)]
     lines, unit = {"no mask": unmasked, "causal mask": causal}, "largest change of a logit"
     figure = line_chart(title, names, lines, ("other", "now"), unit=unit, hue=SIGNAL)
-    positions = list(range(0, len(tokens), max(1, -(-len(tokens) // MAX_TICKS))))
+    positions = list(range(0, len(tokens), max(1, math.ceil(len(tokens) / MAX_TICKS))))
     ticks = {"tickvals": positions, "ticktext": [visible_token(tokens[i]) for i in positions], "tickangle": 0}
     figure["layout"]["xaxis"] |= {"title": {"text": "token read", "standoff": 4}, **ticks}
     return figure
