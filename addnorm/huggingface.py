@@ -11,7 +11,10 @@ from addnorm.recorder import Recorder
 
 
 class HuggingFaceCallback(TrainerCallback):
-    """Records what `Trainer` trains. Takes the arguments of `watch`, except model, optimiser and AMP's scaler."""
+    """Records a training by `Trainer`, which provides model, optimiser and AMP's scaler.
+
+    Takes the path and the remaining arguments of `watch`.
+    """
 
     def __init__(self, path: str | os.PathLike[str], **arguments: Any) -> None:
         self.recorder: Recorder | None = None
@@ -19,13 +22,15 @@ class HuggingFaceCallback(TrainerCallback):
         self._arguments = arguments
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **objects: Any) -> None:
-        """Starts recording, in the first of several processes."""
+        """Starts recording; in distributed training, only in the main process."""
         if not state.is_world_process_zero:
             return
         optimizer = objects.get("optimizer")
+        # Accelerate's optimizer wrapper carries AMP's GradScaler.
         scaler = getattr(optimizer, "scaler", None)
         self.recorder = Recorder(objects["model"], self._path, optimizer=optimizer, scaler=scaler, **self._arguments)
 
     def on_train_end(self, args: Any, state: Any, control: Any, **objects: Any) -> None:
+        """Closes the recording."""
         if self.recorder is not None:
             self.recorder.close()

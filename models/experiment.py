@@ -85,7 +85,10 @@ class Lines:
 
 @dataclass(frozen=True)
 class Plane:
-    """A map of values over two numbers, (Y, X), coloured by their logarithm around 1, and a line (X,) across."""
+    """A heatmap of values over two numbers, (Y, X), coloured by their logarithm around 1, with a line across.
+
+    `edge`: the line's y by x, (X,). `edge_name`: its label.
+    """
 
     title: str
     unit: str
@@ -160,14 +163,13 @@ class Experiment:
 
     def finding(self, values: Values, *, trained: bool = True) -> Finding:
         """Judges the values; unless `trained`, the sentence covers only the nets before training."""
-        finding = self.judge(values)
-        sentence = fill(
-            f"{self.early_text} {self.result_text}".strip() if trained else self.early_text, finding.numbers
-        )
+        judgement = self.judge(values)
+        text = f"{self.early_text} {self.result_text}".strip() if trained else self.early_text
+        sentence = fill(text, judgement.numbers)
         for name in self.words:
             sentence = sentence.replace(name, self.words[name])
-        condition = fill(self.condition_text, finding.numbers)
-        return Finding(finding.answer, sentence, condition, finding.table, finding.lines, finding.plane)
+        condition = fill(self.condition_text, judgement.numbers)
+        return Finding(judgement.answer, sentence, condition, judgement.table, judgement.lines, judgement.plane)
 
 
 @dataclass(frozen=True)
@@ -258,7 +260,10 @@ def take_topic(text: Document, topics: Sequence[str]) -> str:
 
 
 def take_sources(text: Document, functions: Mapping[str, Numbers]) -> dict[str, Source]:
-    """Sources of a file by name: computed `numbers`, and `nets` with the fields of `every_net` and a measure each."""
+    """Sources of a file by name, from its `numbers` and `nets`.
+
+    Numbers are computed. A net has the fields of `every_net` and its own, and is measured by its `measure`.
+    """
     by_name: dict[str, Source] = {}
     for name, computation in text.take("numbers", dict, {}).items():
         if computation not in {**functions, **QUESTIONS}:
@@ -288,8 +293,8 @@ def net_config(text: Document, fields: Mapping[str, Any], net: str) -> RunConfig
     """Configuration from a net's fields, named as in a link; ContentError where a link would be corrected."""
     texts = {name: str(value).lower() if isinstance(value, bool) else str(value) for name, value in fields.items()}
     cfg, notes = RunConfig.from_query(texts)
-    for note in notes:
-        raise text.fault(f"the net “{net}”: {note}", net)
+    if notes:
+        raise text.fault(f"the net “{net}”: {notes[0]}", net)
     return cfg
 
 

@@ -3,19 +3,19 @@
 import { appendElement } from "./dom.js"
 import { RunLog } from "./runlog.js"
 
-const WORDS = "A recording (.jsonl) is read in this browser; it is not sent to the server."
-const LARGEST_FILE = 2 ** 32 // bytes
-const PIECE_BYTES = 2 ** 20 // read at once
-const droppedLogs = new Map() // by the number of the zone, until the tab leaves the app
+const PRIVACY_NOTE = "A recording (.jsonl) is read in this browser; it is not sent to the server."
+const MAX_FILE_BYTES = 2 ** 32
+const PIECE_BYTES = 2 ** 20 // read and decoded at a time
+const droppedLogs = new Map() // by run number; they last until the tab leaves the app
 
-export const droppedLog = (number) => droppedLogs.get(number)
+export const droppedLog = (runNumber) => droppedLogs.get(runNumber)
 
 // Reads a file; calls `onPiece` with its log after every piece.
 const readFile = async (file, onPiece) => {
   const log = new RunLog({ link: "dropped", recording: null, name: file.name })
   const { decoder } = log
   const readAll = async () => {
-    if (file.size >= LARGEST_FILE) {
+    if (file.size >= MAX_FILE_BYTES) {
       decoder.problem = "The file is larger than a recording can be."
       return
     }
@@ -33,36 +33,37 @@ const readFile = async (file, onPiece) => {
 }
 
 export class Drop {
-  // Calls `onPiece(number, log)` after every piece of a file dropped on zone `number`.
+  // Calls `onPiece(runNumber, log)` after every piece of a dropped file.
   constructor(root, onPiece) {
     this.el = root.querySelector(".player-drops")
     this.onPiece = onPiece
   }
 
-  // `numbers`: the indices on the page of the logs that are files of the visitor.
-  declare(numbers) {
-    const text = numbers.join()
+  // `runNumbers`: positions, among the page's runs, of those that the visitor drops as files.
+  declare(runNumbers) {
+    const text = runNumbers.join()
     if (this.text === text) return
     this.text = text
     this.el.replaceChildren()
-    for (const [index, number] of numbers.entries()) this.addZone(number, index ? "Second file" : "File")
+    for (const [position, runNumber] of runNumbers.entries()) this.addZone(runNumber, position ? "Second file" : "File")
   }
 
-  addZone(number, name) {
+  addZone(runNumber, name) {
     const zone = appendElement(this.el, "label", "player-drop")
     const title = appendElement(zone, "strong")
     const input = appendElement(zone, "input")
     title.textContent = `${name}: drop it here, or choose it`
-    zone.append(WORDS)
+    zone.append(PRIVACY_NOTE)
     Object.assign(input, { type: "file", accept: ".jsonl" })
     input.setAttribute("aria-label", name)
-    const take = (file) =>
-      file &&
+    const readDropped = (file) => {
+      if (!file) return
       readFile(file, (log) => {
-        droppedLogs.set(number, log)
-        this.onPiece(number, log)
+        droppedLogs.set(runNumber, log)
+        this.onPiece(runNumber, log)
       })
-    input.onchange = () => take(input.files[0])
+    }
+    input.onchange = () => readDropped(input.files[0])
     zone.ondragover = (event) => {
       event.preventDefault()
       zone.classList.add("over")
@@ -71,7 +72,7 @@ export class Drop {
     zone.ondrop = (event) => {
       event.preventDefault()
       zone.classList.remove("over")
-      take(event.dataTransfer.files[0])
+      readDropped(event.dataTransfer.files[0])
     }
   }
 }

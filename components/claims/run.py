@@ -23,36 +23,39 @@ CLAIMS_GUESSED: Key[dict[str, bool]] = Key("claims_guessed_right", {})  # whethe
 
 
 def draw(claim: Claim) -> bool:
-    """Draws the experiment beside its nets' blocks, then beside its chart. Returns whether it is running."""
+    """Draws the experiment; beside it, the nets' block diagrams until there is a finding, then its chart.
+
+    Returns whether it is gathering numbers.
+    """
     left, right = st.columns([2, 3], gap="medium")
     with left:
-        running, finding = _draw_experiment(claim)
+        is_gathering, finding = _draw_experiment(claim)
     with right:
         if finding is None:
             show_blocks(claim.nets, f"claim_{claim.key}")
         else:
             experiment.draw_finding(finding, claim.question, f"claim_{claim.key}")
-    return running
+    return is_gathering
 
 
 def _draw_experiment(claim: Claim) -> tuple[bool, Finding | None]:
-    """Draws guess, button, progress and verdict. Returns whether it is running, and its finding."""
+    """Draws guess, button, progress and verdict. Returns whether it is gathering numbers, and its finding."""
     key = f"claim_{claim.key}_running"
 
-    def press(running: bool) -> None:
-        CLAIM_RUNNING.of(claim.key).put(running)
+    def set_running(is_running: bool) -> None:
+        CLAIM_RUNNING.of(claim.key).put(is_running)
 
-    running = CLAIM_RUNNING.of(claim.key).get()
-    settings: dict[str, Any] = {"key": f"claim_{claim.key}_guess", "disabled": running, "persist_state": "session"}
+    was_started = CLAIM_RUNNING.of(claim.key).get()
+    settings: dict[str, Any] = {"key": f"claim_{claim.key}_guess", "disabled": was_started, "persist_state": "session"}
     guess = st.segmented_control("True or false?", list(GUESSES), **settings)
-    if not running:
+    if not was_started:
         with st.container(horizontal=True, vertical_alignment="center"):
             st.button(
                 "Run",
                 key=f"{key}_run",
                 icon=":material/play_arrow:",
                 type="primary",
-                on_click=press,
+                on_click=set_running,
                 args=(True,),
                 disabled=guess is None,
             )
@@ -60,11 +63,11 @@ def _draw_experiment(claim: Claim) -> tuple[bool, Finding | None]:
                 st.caption("Guess first.")
         _draw_links(claim)
         return False, None
-    running, values = experiment.source_values(claim, NAME)
-    word = "Stop" if running else "Clear"
-    st.button(word, key=f"{key}_{word.lower()}", icon=":material/close:", on_click=press, args=(False,))
+    is_gathering, values = experiment.source_values(claim, NAME)
+    word = "Stop" if is_gathering else "Clear"
+    st.button(word, key=f"{key}_{word.lower()}", icon=":material/close:", on_click=set_running, args=(False,))
     if values is None:
-        return running, None
+        return is_gathering, None
     finding = claim.finding(values)
     CLAIMS_GUESSED.mutable()[claim.key] = GUESSES.get(str(guess)) == finding.answer
     _draw_verdict(claim, finding, str(guess))
@@ -77,7 +80,7 @@ def _draw_experiment(claim: Claim) -> tuple[bool, Finding | None]:
 def guess_mark(claim: Claim) -> str:
     """A sign of whether the guess was right; empty for a claim that was not run in this visit."""
     is_right = CLAIMS_GUESSED.get().get(claim.key)
-    return "" if is_right is None else "✓" if is_right else "✗"
+    return {None: "", True: "✓", False: "✗"}[is_right]
 
 
 def _draw_verdict(claim: Claim, finding: Finding, guess: str) -> None:

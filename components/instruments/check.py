@@ -19,21 +19,24 @@ from models.trace import Trace
 
 WORDS = Texts("instruments/check")
 
-QUICK_PASS = 1e8  # multiplications of a forward pass; above it, fifty of them wait for a button
+# Per forward pass; the check needs about fifty passes. Above it, the check waits for a button.
+MAX_QUICK_MULTIPLICATIONS = 1e8
 
 
 def draw(panel: InstrumentPanel) -> None:
     cfg = panel.cfg
     block = panel.choose("Block to check", range(1, cfg.depth + 1), index=cfg.depth - 1)
-    if branch_weights(cfg) * cfg.batch * cfg.tokens <= QUICK_PASS:
+    if branch_weights(cfg) * cfg.batch * cfg.tokens <= MAX_QUICK_MULTIPLICATIONS:
         measured = panel.ask(answers.CHECK, block=block)
     else:
         measured = panel.ask_by_button(answers.CHECK, "Check this block at the step shown", block=block)
     if measured is None:
         return
     value = measured.value
-    chosen = np.arange(len(value.target)), value.chosen
-    difference, step, kinks = value.difference[chosen], value.step[chosen], value.kinks[chosen]
+    rows = np.arange(len(value.target))
+    difference = value.difference[rows, value.chosen]
+    step = value.step[rows, value.chosen]
+    kinks = value.kinks[rows, value.chosen]
     analytic = value.analytic
     rounding = rounding_error(value.loss, step)
     is_finite = np.isfinite(analytic).all() and np.isfinite(difference).all()

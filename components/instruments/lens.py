@@ -19,7 +19,14 @@ from components.shell.session import Key
 from models import answers
 from models.answers import Lens
 from models.content import Texts
-from models.insight.lens import SEED, attention_sentence, lens_sentence, next_class, visible_token, with_temperature
+from models.insight.lens import (
+    SAMPLING_SEED,
+    attention_sentence,
+    lens_sentence,
+    next_class,
+    visible_token,
+    with_temperature,
+)
 from models.insight.words import number
 from models.spec import TASKS, RunConfig, plan
 
@@ -251,7 +258,7 @@ def _draw_continuation(panel: InstrumentPanel, measured: Measured[Lens]) -> None
     is_measured = session.widget_value(key).replace("↵", "\n") == text
     blocked = bool(obstacle) or not is_measured
     st.button("Next", key=panel.key("next"), icon=":material/keyboard_tab:", on_click=append, disabled=blocked)
-    st.caption(obstacle or WORDS("drawn", seed=SEED))
+    st.caption(obstacle or WORDS("drawn", seed=SAMPLING_SEED))
     if entries:
         for step, step_entries in groupby(entries, key=itemgetter("step of the net")):
             tokens = " · ".join(f"`{entry['token']}` {entry['probability']:.1%}" for entry in step_entries)

@@ -14,18 +14,28 @@ from models import answers
 from models.answers import Lesions, Question, Value
 from models.content import Texts
 from models.insight.baseline import label_of_guessing, loss_of_guessing
-from models.insight.surgery import OPERATIONS, SWAP, UNNORM, cut_sentence, lesion_sentence, norm_slots, swappable_blocks
+from models.insight.surgery import (
+    OPERATIONS,
+    SKIP,
+    SWAP,
+    UNNORM,
+    cut_sentence,
+    lesion_sentence,
+    norm_slots,
+    swappable_blocks,
+)
 from models.spec import TASKS, RunConfig, plan
 from models.spec.plan import uses_batch_statistics
 
 WORDS = Texts("instruments/surgery")
 
-QUICK_PASSES = 1e10  # multiplications, about a second; above it, the measurement waits for a button
+MAX_QUICK_MULTIPLICATIONS = 1e10  # about a second; above it, the measurement waits for a button
 HELD_OUT = {"image": 359, "points": 300, "text": 64, "sequence": 64}  # samples of the held-out split by kind of task
 
 
 def draw(panel: InstrumentPanel) -> None:
-    curve = _ask(panel, 2 * panel.cfg.depth, answers.LESIONS, "Take out each block of the step shown")
+    passes = 2 * panel.cfg.depth  # for each block, one with it skipped and one with its branches zeroed
+    curve = _ask(panel, passes, answers.LESIONS, "Take out each block of the step shown")
     if curve is not None:
         _draw_lesions(panel, curve)
     with st.expander("Operate on one block", key=panel.key("one")):
@@ -34,7 +44,10 @@ def draw(panel: InstrumentPanel) -> None:
 
 def _draw_operation(panel: InstrumentPanel) -> None:
     args = _chosen_operation(panel)
-    measured = None if args is None else _ask(panel, 2, answers.SURGERY, "Operate on the step shown", **args)
+    if args is None:
+        return
+    passes = 2  # before and after the operation
+    measured = _ask(panel, passes, answers.SURGERY, "Operate on the step shown", **args)
     if measured is not None:
         panel.write(
             cut_sentence(
@@ -96,7 +109,7 @@ def _ask(
 ) -> Measured[Value] | None:
     """Asks at once if this number of passes over the held-out split is quick, else at a button."""
     cfg = panel.cfg
-    if passes * branch_weights(cfg) * cfg.tokens * HELD_OUT[TASKS[cfg.task].kind] <= QUICK_PASSES:
+    if passes * branch_weights(cfg) * cfg.tokens * HELD_OUT[TASKS[cfg.task].kind] <= MAX_QUICK_MULTIPLICATIONS:
         return panel.ask(question, **args)
     return panel.ask_by_button(question, label, **args)
 
@@ -108,7 +121,7 @@ def _operation_name(args: dict[str, Any]) -> str:
         return f"{block} and block {other} swapped"
     if args["operation"] == UNNORM:
         return f"{block} without its {args['slot']}"
-    return f"{block} skipped" if args["operation"] == next(iter(OPERATIONS)) else f"{block} with its branches zeroed"
+    return f"{block} skipped" if args["operation"] == SKIP else f"{block} with its branches zeroed"
 
 
 def _draw_lesions(panel: InstrumentPanel, measured: Measured[Lesions]) -> None:

@@ -39,7 +39,7 @@ def progress_of(key: str) -> LessonProgress:
 
 
 def needs_memory(page: str) -> bool:
-    """Whether a page shows what the browser remembers: Lessons does, except in a class."""
+    """Whether a page shows progress from the browser's memory: only Lessons does, and not in a class."""
     return page == PAGE and not following.shown_state()
 
 
@@ -65,7 +65,7 @@ def remember() -> None:
 
 
 def _from_memory(lesson: Lesson, stored: object) -> LessonProgress:
-    """Progress in a lesson as the browser stored it, without fields that are not legal."""
+    """A lesson's progress from what the browser stored; fields with illegal values keep their defaults."""
     fields = stored if isinstance(stored, dict) else {}
     guess, passed = fields.get("guess"), fields.get("passed")
     progress = LessonProgress(guess if isinstance(guess, str) and guess in lesson.options else "")
@@ -86,7 +86,9 @@ def reset_guess(key: str) -> None:
 def symbol(key: str) -> str:
     """A lesson's state as one sign: solved, guessed or not begun."""
     progress = progress_of(key)
-    return "●" if progress.passed is not None else "◐" if progress.guess else "○"
+    if progress.passed is not None:
+        return "●"
+    return "◐" if progress.guess else "○"
 
 
 def draw_summary() -> None:
@@ -102,10 +104,12 @@ def progress_text() -> str:
     for number, (key, lesson) in enumerate(LESSONS.items(), start=1):
         progress = progress_of(key)
         verdict = {None: "run not finished", True: "right", False: "not quite"}[progress.right]
-        verdict = "answer hidden by the link" if is_hidden("answers") else verdict
+        if is_hidden("answers"):
+            verdict = "answer hidden by the link"
         guess = f"Guess: {progress.guess} ({verdict})" if progress.guess else "No guess yet"
-        solution = "" if progress.passed is None else urlencode(progress.passed) or "the default network"
-        challenge = "open" if progress.passed is None else f"passed with {solution}"
+        challenge = "open"
+        if progress.passed is not None:
+            challenge = f"passed with {urlencode(progress.passed) or 'the default network'}"
         lines.append(f"{number}. {lesson.title}. {guess}. Challenge: {challenge}.")
     return "\n".join(lines)
 

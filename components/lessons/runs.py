@@ -29,6 +29,9 @@ TITLES = {
     "sample_cosine": "Sample cosine by depth",
     "loss": "Loss",
 }
+CHART_HEIGHT = 250  # pixels
+PATHS_HEIGHT = 200  # pixels, of the sample paths beside the loss
+LOSS_SPAN = 5  # columns; the sample paths beside the loss take the others
 TRAIN_LABELS = {1: "", 2: " both", 3: " all three", 4: " all four"}  # after Train, by number of nets
 
 LESSON_RESET = Key("lesson_{}_reset", "")  # a random token per reset
@@ -95,8 +98,9 @@ def nets_by_label(lesson: Lesson) -> dict[str, RunConfig]:
 
 
 def draw_sample_paths(lesson: Lesson) -> None:
-    """Draws the paths of ten samples through the nets, in a place of their own."""
-    panels_below(f"lesson_{lesson.key}", "samples", [_sample_paths(lesson, COLUMNS, 250)], runs=len(lesson.nets))
+    """Draws the paths of ten samples through the nets at full width, apart from the player's other panels."""
+    panel = _sample_paths(lesson, COLUMNS, CHART_HEIGHT)
+    panels_below(f"lesson_{lesson.key}", "samples", [panel], runs=len(lesson.nets))
 
 
 def _sample_paths(lesson: Lesson, span: int, height: int) -> SamplePaths:
@@ -114,17 +118,21 @@ def _panels(lesson: Lesson) -> list[Panel]:
 
     A projector has the charts alone, side by side, below `draw_sample_paths`.
     """
-    large = projector.is_on()
+    is_projected = projector.is_on()
+    charts_per_row = len(lesson.charts) if is_projected else 2
     charts = {
         kind: Chart(
             TITLES[kind],
-            span=COLUMNS // (len(lesson.charts) if large else 2),
-            figure=scaled_figure(lesson_chart(lesson, kind), projector.FACTOR if large else 1.0),
-            height=projector.HEIGHT if large else 250,
+            span=COLUMNS // charts_per_row,
+            figure=scaled_figure(lesson_chart(lesson, kind), projector.FACTOR if is_projected else 1.0),
+            height=projector.HEIGHT if is_projected else CHART_HEIGHT,
         )
         for kind in lesson.charts
     }
-    upper = [] if large else [_sample_paths(lesson, COLUMNS - 5, 200), replace(charts.pop("loss"), span=5)]
+    upper: list[Panel] = []
+    if not is_projected:
+        upper.append(_sample_paths(lesson, COLUMNS - LOSS_SPAN, PATHS_HEIGHT))
+        upper.append(replace(charts.pop("loss"), span=LOSS_SPAN))
     shows_verdicts = not any_hidden(("verdict", "answers"))  # a verdict says which nets learn and why
     labels = list(nets_by_label(lesson)) if shows_verdicts else []
     verdicts = [Headline(f"Verdict of {label[2:]}", run, label=label) for run, label in enumerate(labels)]
@@ -137,7 +145,7 @@ def is_unmeasured(lesson: Lesson) -> bool:
 
 
 def draw_finding(lesson: Lesson, finding: Finding | None, *, in_class: bool = False) -> None:
-    """Draws the finding, and whether the guess was right; before a guess only in a class."""
+    """Draws the finding, and whether the guess was right. Without a guess it draws only in a class."""
     if not progress.progress_of(lesson.key).guess and not in_class:
         return
     is_over = _is_over(lesson)
@@ -151,7 +159,10 @@ def draw_finding(lesson: Lesson, finding: Finding | None, *, in_class: bool = Fa
 
 
 def visible_finding(lesson: Lesson) -> Finding | None:
-    """Finding of the nets at what this visitor has watched; None while they show nothing, or where a link hides it."""
+    """The finding: of the trained nets once this visitor has watched them, until then of the untrained ones.
+
+    None if there is none yet, or if a link hides it.
+    """
     return None if is_hidden("answers") else answers.finding(lesson, trained=progress.progress_of(lesson.key).watched)
 
 

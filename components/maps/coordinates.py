@@ -25,6 +25,7 @@ from models.spec.settings import Settings
 TEXTS = Texts("maps")
 KEY = "check"
 PANELS_PER_ROW = 3
+SITE_LABELS = {"x0": "input", "middle": "middle", "end": "end", "logits": "logits"}
 SETTING_FIELDS = ("net", "task", "depth", "width", "optimizer", "lr", "batch")  # named below the panels
 
 
@@ -45,18 +46,19 @@ def draw(above: DeltaGenerator) -> None:
     if recorded is None:
         st.info(TEXTS("no check", command=f"`{COMMAND} coordinates`"))
         return
-    sizes = replace(recorded.coordinates, sites=tuple(map(_site_label, recorded.coordinates.sites)))
-    st.markdown(f"**{sizes.verdict}** {badge('recorded')}")
-    y_range = rms_range(sizes)
-    steps = range(sizes.steps + 1)
+    coordinates = replace(recorded.coordinates, sites=tuple(map(_site_label, recorded.coordinates.sites)))
+    st.markdown(f"**{coordinates.verdict}** {badge('recorded')}")
+    y_range = rms_range(coordinates)
+    steps = range(coordinates.steps + 1)
     for first in range(0, len(steps), PANELS_PER_ROW):  # row by row, so that phones keep the order
         columns = st.columns(PANELS_PER_ROW)
         for column, step in zip(columns, steps[first : first + PANELS_PER_ROW], strict=False):
             with column:
                 when = f"after {count_in_words(step, 'step')}" if step else "before training"
-                title, key = f"Sizes over the {sizes.over} {when}", f"check_{view.over}_{step}"
-                static_chart(rms_panel(sizes, step, y_range), title, key, height=260)
-    _draw_slopes(sizes)
+                title = f"Sizes over the {coordinates.over} {when}"
+                key = f"check_{view.over}_{step}"
+                static_chart(rms_panel(coordinates, step, y_range), title, key, height=260)
+    _draw_slopes(coordinates)
     setting = settings_text(check.cfg, [name for name in SETTING_FIELDS if name != check.field])
     st.caption(TEXTS("check setting", setting=setting, seeds=count_in_words(check.seeds, "seed")))
     if check.cfg.parametrization != "standard":
@@ -66,18 +68,18 @@ def draw(above: DeltaGenerator) -> None:
     link_to_playground(check.config(check.values[-1], 0), "Open the largest of these nets in the playground")
 
 
-def _draw_slopes(sizes: Coordinates) -> None:
-    table = {"size at": list(sizes.sites)}
-    for step in range(sizes.steps + 1):
-        table[f"slope, step {step}"] = [f"{sizes.slope(step, site):+.2f}" for site in sizes.sites]
+def _draw_slopes(coordinates: Coordinates) -> None:
+    table = {"size at": list(coordinates.sites)}
+    for step in range(coordinates.steps + 1):
+        table[f"slope, step {step}"] = [f"{coordinates.slope(step, site):+.2f}" for site in coordinates.sites]
     table[f"flat (±{FLAT:g}) at the end"] = [
-        "yes" if abs(sizes.slope(sizes.steps, site)) <= FLAT else "no" for site in sizes.sites
+        "yes" if abs(coordinates.slope(coordinates.steps, site)) <= FLAT else "no" for site in coordinates.sites
     ]
     named_table("Slopes on logarithmic axes", table)
 
 
 def _site_label(site: str) -> str:
-    return {"x0": "input", "middle": "middle", "end": "end", "logits": "logits"}.get(site) or site_word(site)
+    return SITE_LABELS.get(site) or site_word(site)
 
 
 def _command(check: CoordinateCheck) -> str:

@@ -7,7 +7,7 @@ the playhead is when it rests.
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Unpack
+from typing import Any, TypeGuard, Unpack
 
 import streamlit as st
 
@@ -16,7 +16,7 @@ from addnorm.player.declare import Link, Panel, Playing, Scene
 from addnorm.player.declare import declaration as player_declaration
 from components.player.browser_messages import ShownRun
 from components.player.feed import RunFeed
-from components.player.view import PROFILE_SECONDS
+from components.player.view import PROFILE_TIMEOUT_SECONDS
 from components.server.tickets import TICKETS, Playhead
 from components.shell import projector, session
 from components.shell.player_files import CSS, HTML, LOADER, PLOTLY_ADDRESS, VERSION
@@ -63,17 +63,18 @@ def player(
     none of the runs.
     """
     trained = [run for run in runs if isinstance(run, RunConfig)]
-    at = playhead(name, runs, seeds)
+    position = playhead(name, runs, seeds)
     linked_runs = [panel.target or 0 for panel in panels if isinstance(panel, Link)]
     options.setdefault("reports", "rest")
-    data = declaration(runs, panels, seeds=seeds, first=_first_rows(runs, seeds), at=at, scenes=scenes, **options)
+    first = _first_rows(runs, seeds)
+    data = declaration(runs, panels, seeds=seeds, first=first, playhead=position, scenes=scenes, **options)
     ticket = TICKETS.issue(owner(name, *trained, seeds=seeds))
     data |= {"version": VERSION, "plotly": PLOTLY_ADDRESS, "ticket": ticket}
     if projector.is_on():
         data["speed"] = projector.SPEED
     run_count = max([len(runs) - 1, *linked_runs]) + 1
     _mount(name, data, run_count, on_toggle, on_open=on_open, on_scene=on_scene, on_choice=on_choice)
-    return at
+    return position
 
 
 def panels_below(
@@ -106,14 +107,14 @@ def _mount(
         key=key,
         data={**data, "name": key},
         height="content",
-        on_at_change=lambda: None,
+        on_at_change=lambda: None,  # a callback must exist for Streamlit to keep the value
         on_opened_change=lambda: None,
         on_toggled_change=lambda: _pass_on_toggle(key, runs, on_toggle),
         on_scene_change=lambda: _pass_on(key, "scene", int, on_scene),
         on_choice_change=lambda: _pass_on(key, "choice", dict, on_choice),
     )
     run: Any = component.opened
-    if on_open is not None and type(run) is int and 0 <= run < runs:
+    if on_open is not None and _is_int(run) and 0 <= run < runs:
         on_open(run)
 
 
@@ -123,7 +124,7 @@ def declaration(
     *,
     seeds: int = 1,
     first: Sequence[str | bytes] = (),
-    at: Playhead = Playhead(),  # noqa: B008 - frozen
+    playhead: Playhead = Playhead(),  # noqa: B008 - frozen
     scenes: Sequence[Scene] = (),
     **options: Unpack[Playing],
 ) -> dict[str, Any]:
@@ -139,7 +140,7 @@ def declaration(
         panels,
         seeds=seeds,
         messages=json_messages(first),
-        at=(at.step, at.playing),
+        at=(playhead.step, playhead.playing),
         scenes=scenes,
         **options,
     )
@@ -150,11 +151,14 @@ def _link(run: RunConfig | RecordingRef) -> str:
 
 
 def playhead(name: str, runs: Sequence[RunConfig | RecordingRef], seeds: int = 1) -> Playhead:
-    """The playhead of a player as its connection, or else the page, last reported it; step 0 for other runs."""
+    """The playhead of a player as its connection, or else the page, last reported it.
+
+    It is at step 0 if the last report was about other runs.
+    """
     trained = [run for run in runs if isinstance(run, RunConfig)]
-    at = TICKETS.playhead(owner(name, *trained, seeds=seeds)) or _reported_playhead(name, runs)
+    reported = TICKETS.playhead(owner(name, *trained, seeds=seeds)) or _reported_playhead(name, runs)
     last_step = max((cfg.steps for cfg in trained), default=0)
-    return Playhead(min(max(at.step, 0), last_step), at.playing)
+    return Playhead(min(max(reported.step, 0), last_step), reported.playing)
 
 
 def _reported_playhead(name: str, runs: Sequence[RunConfig | RecordingRef]) -> Playhead:
@@ -166,18 +170,21 @@ def _reported_playhead(name: str, runs: Sequence[RunConfig | RecordingRef]) -> P
     if not (links <= reported_links or reported_links <= links):
         return Playhead()
     step = report.get("step")
-    return Playhead(step if type(step) is int else 0, report.get("playing") is True)
+    return Playhead(step if _is_int(step) else 0, report.get("playing") is True)
 
 
 def last_scene(name: str) -> int:
     """The scene, from 1, in which the playhead of a player last came to rest; 0 if there was none."""
     report: Any = getattr(session.widget_value(f"player_{name}"), "at", None)
     scene = report.get("scene") if isinstance(report, dict) else None
-    return scene if type(scene) is int else 0
+    return scene if _is_int(scene) else 0
 
 
 def _first_rows(runs: Sequence[RunConfig | RecordingRef], seeds: int) -> list[str | bytes]:
-    """Row 0 of every run, sent with the page so that charts appear at once; without rows that take too long."""
+    """Row 0 of every run, sent with the page so that charts appear at once.
+
+    Rows not ready within the timeout are left out.
+    """
     service = trainer()
     feeds = [
         RunFeed(number, ShownRun(run, seeds, sent_rows=0, target_row=0), owner=None)
@@ -185,12 +192,16 @@ def _first_rows(runs: Sequence[RunConfig | RecordingRef], seeds: int) -> list[st
         if isinstance(run, RunConfig)
     ]
     state = service.status().state
-    deadline = time.monotonic() + PROFILE_SECONDS
+    deadline = time.monotonic() + PROFILE_TIMEOUT_SECONDS
     for feed in feeds if state != "starting" else []:
         service.open_log(feed.cfg, seeds)  # asks for all before it waits for the first
     for feed in feeds if state == "ready" else []:
         service.open_log(feed.cfg, seeds, max(0.0, deadline - time.monotonic()))
     return [message for feed in feeds for message in feed.messages(service, until=1)]
+
+
+def _is_int(value: object) -> TypeGuard[int]:
+    return type(value) is int  # bool is not accepted
 
 
 def _pass_on(key: str, event: str, kind: type, callback: Callable[[Any], None] | None) -> None:
@@ -204,7 +215,7 @@ def _pass_on_toggle(key: str, runs: int, on_toggle: Callable[[int, int], None] |
     """Calls back with run and block of a click in a stack, if they exist."""
 
     def check(pair: list[Any]) -> None:
-        if on_toggle is not None and [type(number) for number in pair] == [int, int]:
+        if on_toggle is not None and len(pair) == 2 and all(map(_is_int, pair)):
             run, block = pair
             if 0 <= run < runs and block > 0:
                 on_toggle(run, block)

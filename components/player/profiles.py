@@ -18,7 +18,7 @@ class RowProfile:
     act_rms: np.ndarray  # (S,)
     grad_rms: np.ndarray  # (S,)
     weight_grad_rms: np.ndarray  # (depth,)
-    sample_cosine: np.ndarray  # (S,)
+    sample_cosine: np.ndarray  # (S,); NaN if no frame has been recorded
 
     def is_comparable(self, cfg: RunConfig) -> bool:
         """Whether a configuration has the same net and task, so that the profiles have the same meaning."""
@@ -28,6 +28,11 @@ class RowProfile:
 def row_profile(view: View) -> RowProfile:
     """The profiles of the row shown."""
     trace, row, frame = view.trace, view.row, view.frame
-    cosine = frame.sample_cosine if frame else np.full(len(trace.sites), np.nan)
-    label = f"{name_of(view.cfg)}, step {row}".removeprefix(", ")
-    return RowProfile(view.cfg, label, trace.act_rms[row], trace.grad_rms[row], trace.weight_grad_rms[row], cosine)
+    return RowProfile(
+        cfg=view.cfg,
+        label=f"{name_of(view.cfg)}, step {row}".removeprefix(", "),  # the name is empty if a link hides its fields
+        act_rms=trace.act_rms[row],
+        grad_rms=trace.grad_rms[row],
+        weight_grad_rms=trace.weight_grad_rms[row],
+        sample_cosine=frame.sample_cosine if frame else np.full(len(trace.sites), np.nan),
+    )

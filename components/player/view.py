@@ -7,14 +7,14 @@ from models.service.recorded import recorded_log
 from models.spec import RunConfig
 from models.trace import Frame, Trace
 
-PROFILE_SECONDS = 1.5  # how long a page waits for the net before training
+PROFILE_TIMEOUT_SECONDS = 1.5  # how long a page waits for the net before training
 
 
 @dataclass(frozen=True)
 class View:
     """A page's view of a run: its trace, the row shown, and its log.
 
-    `recorded`: the numbers come with the app, until the trainer has started and computed its own.
+    `recorded`: numbers shipped with the app, shown until the trainer has started.
     """
 
     cfg: RunConfig
@@ -35,16 +35,23 @@ class View:
 
 
 def view_at(cfg: RunConfig, step: int = 0) -> tuple[View | None, bool]:
-    """The view at a step, and whether a later call may give a better one. It trains nothing: the player does."""
+    """Returns (view or None, whether to call again). Never starts training."""
     service = trainer()
     state = service.status().state
-    answer = service.open_log(cfg, wait=PROFILE_SECONDS if state == "ready" else 0.0)
-    if answer is not None and answer.value is not None and (trace := answer.value.trace()) is not None:
-        row = min(step, len(trace) - 1)
-        return View(cfg, trace, row, answer.value), row < step and not answer.value.done
-    if state == "starting" and (log := recorded_log(cfg)) is not None and (trace := log.trace()) is not None:
-        return View(cfg, trace, 0, service.log(cfg), recorded=True), True
-    return None, True
+    answer = service.open_log(cfg, wait=PROFILE_TIMEOUT_SECONDS if state == "ready" else 0.0)
+    if answer is not None and answer.value is not None:
+        log = answer.value
+        trace = log.trace()
+        if trace is not None:
+            row = min(step, len(trace) - 1)
+            return View(cfg, trace, row, log), row < step and not log.done
+    if state != "starting":
+        return None, True
+    recording = recorded_log(cfg)
+    recorded_trace = recording.trace() if recording is not None else None
+    if recorded_trace is None:
+        return None, True
+    return View(cfg, recorded_trace, 0, service.log(cfg), recorded=True), True
 
 
 def failure_sentence(cfg: RunConfig) -> str:

@@ -9,7 +9,7 @@ from models.answers import Lens
 from models.insight.words import number
 from models.trace import site_in_words
 
-SEED = 0  # of the draws that continue a text; the same for every visitor
+SAMPLING_SEED = 0  # of the draws that continue a text; the same for every visitor
 VISIBLE_STAND_INS = {" ": "␣", "\n": "↵"}
 
 
@@ -19,13 +19,13 @@ def visible_token(token: str) -> str:
 
 
 def settling_site(top: np.ndarray) -> int:
-    """Index of the first site from which the lens always predicts the final class.
+    """Index of the first site from which on every later site predicts the final class.
 
     `top` is the likeliest class by site (S,), or -1 where the lens has no answer; such sites are skipped.
     """
-    differing = np.flatnonzero((top != top[-1]) & (top >= 0))
     readable = np.flatnonzero(top >= 0)
-    return int(readable[readable > differing.max(initial=-1)][0])
+    last_wrong = readable[top[readable] != top[-1]].max(initial=-1)
+    return int(readable[readable > last_wrong][0])
 
 
 def lens_sentence(lens: Lens, sites: tuple[str, ...], position: int) -> str:
@@ -76,7 +76,7 @@ def with_temperature(p: np.ndarray, temperature: float) -> np.ndarray:
     return powers / powers.sum()
 
 
-def next_class(p: np.ndarray, temperature: float, position: int, seed: int = SEED) -> int:
+def next_class(p: np.ndarray, temperature: float, position: int, seed: int = SAMPLING_SEED) -> int:
     """Draws the next class after `position` tokens from probabilities (C,).
 
     The random number depends only on position and seed, so that only the net and the temperature change the text.

@@ -13,7 +13,10 @@ from models.nets.branches import Attention
 
 
 class AttentionParts(NamedTuple):
-    """Logits and weights (B, H, T, T), and values (B, H, T, K); a row of weights sums to 1."""
+    """Logits before the causal mask and weights after it (B, H, T, T), and values (B, H, T, K).
+
+    A row of weights sums to 1.
+    """
 
     logits: Tensor
     weights: Tensor
@@ -29,7 +32,7 @@ def attention_parts(module: Attention, x_BTD: Tensor) -> AttentionParts:
     logits_BHTT = q_BHTK @ k_BHTK.transpose(-1, -2)
     logits_BHTT = logits_BHTT / q_BHTK.shape[-1] ** 0.5 if module.scale is None else logits_BHTT * module.scale
     if module.relative is not None:
-        logits_BHTT = logits_BHTT + module.relative(x_BTD.shape[1], False)
+        logits_BHTT = logits_BHTT + module.relative(x_BTD.shape[1], causal=False)
     weights_BHTT = logits_BHTT.masked_fill(~visibility(module, x_BTD.shape[1]), -math.inf).softmax(-1)
     return AttentionParts(logits_BHTT, weights_BHTT, v_BHTK)
 

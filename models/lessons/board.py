@@ -25,23 +25,26 @@ from models.lessons.stops import DEFAULT_PLAN, QUESTIONS, questions_of, stop_fro
 from models.lessons.trials import WrongCodes
 from models.log import error_facts, event
 from models.spec.bounds import (
+    MAX_ADDRESSES_PER_CLASS,
     MAX_CLASSES,
     MAX_CLASSES_PER_ADDRESS,
     MAX_GUESSES,
-    MAX_HOMES_PER_CLASS,
     MAX_KEY_CHARS,
     MAX_STOPS,
 )
 
-AGE_SECONDS = 3 * 3600.0  # a class expires this long after its last sign of life, guesses after their question's last
+# A class expires this long after it was last seen; guesses, this long after the last guess at their question.
+AGE_SECONDS = 3 * 3600.0
 UNUSED_SECONDS = 1800.0  # expiry of a class without guesses
 AWAY_SECONDS = 150.0  # without its teacher's page an unused class may lose its place
 UNDO_SECONDS = 600.0  # deleted guesses and closed classes can be restored
 SAVE_SECONDS = 0.5  # delay between a change and the write
 MAX_FILE_BYTES = 2**25
 FOLDER_VARIABLE = "CLASSES_FOLDER"  # environment variable: folder of the file
-CODE_LETTERS, CODE_LENGTH = "ABCDEFGHJKLMNPQRSTUVWXYZ", 4  # without I and O, which look like digits
-CODE, MEMBER = re.compile(rf"[{CODE_LETTERS}]{{{CODE_LENGTH}}}"), re.compile(r"[0-9a-f]{16}")
+CODE_LETTERS = "ABCDEFGHJKLMNPQRSTUVWXYZ"  # without I and O, which look like digits
+CODE_LENGTH = 4
+CODE = re.compile(rf"[{CODE_LETTERS}]{{{CODE_LENGTH}}}")
+MEMBER = re.compile(r"[0-9a-f]{16}")
 NO_SUCH_CLASS = "No class with this code is open."
 TOO_MANY_WRONG_CODES = "Too many wrong codes came from your network. Try again in ten minutes."
 ANSWER_IS_REVEALED = "The answer is out, so your guess no longer counts."
@@ -75,14 +78,14 @@ class _Class:
     """An open class.
 
     `guesses`: (option, digest of the address) by question and member. `guessed`: time of the last guess by question.
-    `cleared`: guesses that were deleted last, and when. `homes`: digests of the addresses admitted so far.
+    `cleared`: guesses that were deleted last, and when. `addresses`: digests of those admitted so far.
     `seen`: last sign of life. `joined`: a student's page has been connected. `left`: no page is connected any more.
     """
 
     key: bytes
     opener: str
     seen: float
-    homes: set[str] = field(default_factory=set)
+    addresses: set[str] = field(default_factory=set)
     plan: tuple[str, ...] = DEFAULT_PLAN
     at: int = 0
     stop: str = DEFAULT_PLAN[0]
@@ -225,13 +228,14 @@ class Board:
         opener = self._address_digest(address)
         with self._lock:
             self._drop_expired()
-            of_address = [name for name, class_ in self._classes.items() if class_.opener == opener]
-            if len(of_address) >= MAX_CLASSES_PER_ADDRESS and not self._make_room(of_address):
-                already = f"Your network already has {MAX_CLASSES_PER_ADDRESS} open classes"
-                return "", "", f"{already}, the most allowed. Close one first."
+            codes_of_opener = [code for code, class_ in self._classes.items() if class_.opener == opener]
+            if len(codes_of_opener) >= MAX_CLASSES_PER_ADDRESS and not self._make_room(codes_of_opener):
+                count = f"{MAX_CLASSES_PER_ADDRESS} open classes"
+                return "", "", f"Your network already has {count}, the most allowed. Close one first."
             if len(self._classes) >= MAX_CLASSES and not self._make_room(self._classes):
                 return "", "", f"This server is full: it holds at most {MAX_CLASSES} classes. Try again later."
-            taken, code = {*self._classes, *self._closed}, preferred_code
+            taken = {*self._classes, *self._closed}
+            code = preferred_code
             while not is_valid_code(code) or code in taken:
                 code = new_code()
             key = secrets.token_urlsafe(9)
@@ -314,7 +318,8 @@ class Board:
             class_ = self._owned_class(code, key)
             if class_ is not None and class_.loose != loose:
                 class_.loose = loose
-                class_.led += not loose
+                if not loose:
+                    class_.led += 1
                 self._changed(code)
 
     def clear(self, code: str, key: str) -> None:
@@ -383,13 +388,13 @@ class Board:
             self._drop_expired()
             class_ = self._classes.get(code)
             origin = self._address_digest(address)
-            if self._wrong_codes.too_many(origin) and (class_ is None or origin not in class_.homes):
+            if self._wrong_codes.too_many(origin) and (class_ is None or origin not in class_.addresses):
                 return TOO_MANY_WRONG_CODES
             if class_ is None:
                 self._wrong_codes.note(origin, code)
                 return NO_SUCH_CLASS
-            if len(class_.homes) < MAX_HOMES_PER_CLASS:
-                class_.homes.add(origin)
+            if len(class_.addresses) < MAX_ADDRESSES_PER_CLASS:
+                class_.addresses.add(origin)
             return ""
 
     def state_of(self, code: str) -> ClassState | None:
@@ -399,14 +404,14 @@ class Board:
             class_ = self._classes.get(code)
             if class_ is None:
                 return None
-            open_questions = questions_of(class_.stop)
-            guess_counts = tuple(len(class_.guesses.get(question, {})) for question in open_questions)
+            questions = questions_of(class_.stop)
+            guess_counts = tuple(len(class_.guesses.get(question, {})) for question in questions)
             return ClassState(
                 class_.stop,
                 class_.plan,
                 class_.at,
                 class_.loose,
-                revealed=not open_questions or class_.stop in class_.revealed,
+                revealed=not questions or class_.stop in class_.revealed,
                 led=class_.led,
                 version=class_.version,
                 guess_counts=guess_counts,

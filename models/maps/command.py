@@ -18,6 +18,7 @@ from models.maps.table import frame_of
 from models.maps.work import SCHEDULER, compute_missing, default_jobs
 from models.spec.budget import this_machine
 
+SIGINT_EXIT_CODE = 130
 SIGTERM_EXIT_CODE = 143
 NICENESS = 10
 KILL_SECONDS = 1.5
@@ -53,7 +54,7 @@ def run(args: argparse.Namespace) -> int:
         raise ValueError(
             refusal if "not a legal configuration" in refusal else f"{refusal} --force runs it all the same."
         )
-    _check_out(args.out)
+    _check_output_path(args.out)
     if not 0 <= args.jobs <= 256:
         raise ValueError(f"--jobs is {args.jobs}; legal is 1 to 256")
     store = MapStore(spec, Path(args.folder) if args.folder else None)
@@ -74,7 +75,7 @@ def run(args: argparse.Namespace) -> int:
             f"{store.path} cannot be written: {error.strerror or error}. What was done before is kept."
         ) from None
     print(f"{len(store.outcomes())} of {spec.runs} runs are kept in {store.path}")
-    return 130 if stopped else 0
+    return SIGINT_EXIT_CODE if stopped else 0
 
 
 def _compute(store: MapStore, scheduler: str, args: argparse.Namespace, should_stop: threading.Event) -> bool:
@@ -91,19 +92,20 @@ def _compute(store: MapStore, scheduler: str, args: argparse.Namespace, should_s
 def _compute_with_progress(store: MapStore, scheduler: str, jobs: int, should_stop: threading.Event) -> bool:
     """Computes the missing units with progress on stderr; returns whether the user interrupted it."""
     all_units = units(store.spec)
-    costs = {index: unit.seconds(this_machine()) for index, unit in enumerate(all_units)}
+    estimated_seconds = {index: unit.seconds(this_machine()) for index, unit in enumerate(all_units)}
     total = store.spec.runs
     done = sum(len(all_units[index]) for index in store.done())
-    missing_cost = sum(costs[index] for index in store.missing())
-    finished_cost = 0.0
+    missing_seconds = sum(estimated_seconds[index] for index in store.missing())
+    finished_seconds = 0.0
     began = time.monotonic()
     where = f"on {scheduler}" if scheduler else f"in {jobs or default_jobs()} processes"
     print(f"{done} of {total} runs are done; the rest {where}", file=sys.stderr)
     try:
         for unit in compute_missing(store, scheduler=scheduler, jobs=jobs, should_stop=should_stop.is_set):
             done += len(unit["runs"])
-            finished_cost += costs[unit["unit"]]
-            seconds_left = (time.monotonic() - began) / finished_cost * (missing_cost - finished_cost)
+            finished_seconds += estimated_seconds[unit["unit"]]
+            elapsed_seconds = time.monotonic() - began
+            seconds_left = elapsed_seconds / finished_seconds * (missing_seconds - finished_seconds)
             print(f"\r{done}/{total} runs, {seconds_left:.0f} s left   ", end="", file=sys.stderr, flush=True)
     except KeyboardInterrupt:
         print(f"\nStopped by hand after {done} of {total} runs; the same command goes on from there.", file=sys.stderr)
@@ -120,7 +122,7 @@ def read_text(path: str) -> str:
         raise ValueError(f"{path} cannot be read: {getattr(error, 'strerror', None) or 'it is not text'}") from None
 
 
-def _check_out(path: str | None) -> None:
+def _check_output_path(path: str | None) -> None:
     if path is None:
         return
     if Path(path).suffix not in (".csv", ".parquet"):

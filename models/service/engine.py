@@ -28,12 +28,15 @@ from models.training import Replays, Run, SeedRuns, Work, available_devices
 from models.training.log_writer import append_to_log, begin_log, log_opening, seed_runs
 
 SLICE_SECONDS = 0.05
-MAX_RUNS, MAX_IDLE_RUNS = 256, 64  # runs in memory, and runs beyond which those without a request are dropped
+MAX_RUNS = 256  # in memory
+MAX_IDLE_RUNS = 64  # with more runs in memory, those without a request are dropped
 MAX_RUN_BYTES = LIMITS.memory * 1e6
 MAX_TRAINED_RUNS = LIMITS.runs
-MAX_JOBS, MAX_WAITING_JOBS = 16, 1000  # answers in work at the same time, and answers that wait for them
+MAX_JOBS = 16  # answers in work at the same time
+MAX_WAITING_JOBS = 1000  # answers in work or waiting
 SHORT_REQUEST_ROWS = 40  # a request for this few more rows (a step, a slow playhead) skips the queue of whole runs
-MAX_NEWCOMERS, NEWCOMER_BYTES = 16, MAX_RUN_BYTES / 4  # sessions without a place whose first rows skip it too
+MAX_NEWCOMERS = 16  # sessions without a place whose first rows skip the queue too
+NEWCOMER_BYTES = MAX_RUN_BYTES / 4  # memory for their runs beyond MAX_RUN_BYTES
 FIRST_ROWS = 2  # of a run, computed in its first turn even if that takes longer than a slice
 REPORT_SECONDS = 0.25  # between progress reports on an answer
 
@@ -87,8 +90,8 @@ class Engine:
     """Trains and answers in slices. `emit` takes every message, errors included; `runs` is the folder of the logs.
 
     `slots`: runs by key; without enough memory, the one longest without a request is dropped first. `trained`: the
-    runs that have a place. `expedited`: runs trained without one. `turns`: all of these and the answers, the one whose
-    last turn is longest ago first.
+    runs that have a place. `expedited`: runs trained without one. `turns`: keys of trained runs, expedited runs and
+    jobs, least recently served first.
     """
 
     def __init__(self, emit: Callable[[Message], None], runs: Path) -> None:
@@ -236,11 +239,9 @@ class Engine:
         started = Counter(job.client for job in self.jobs.values() if job.is_started)
         jobs_per_client = max(1, MAX_JOBS // max(1, len({job.client for job in self.jobs.values()})))
         for job in self.jobs.values():
-            if not started[job.client]:
-                limit = 2 * MAX_JOBS
-            else:
-                limit = MAX_JOBS if started[job.client] < jobs_per_client else 0
-            if not job.is_started and started.total() < limit:
+            may_start_first = not started[job.client] and started.total() < 2 * MAX_JOBS
+            may_start_in_share = started[job.client] < jobs_per_client and started.total() < MAX_JOBS
+            if not job.is_started and (may_start_first or may_start_in_share):
                 job.is_started = True
                 started[job.client] += 1
 
@@ -358,7 +359,7 @@ class Engine:
         The runs longest without a request go first, then waiting ones from the end of the queue.
         """
         total_bytes = sum(slot.bytes for slot in self.slots.values() if slot.run is not None)
-        for key, slot in list(self.slots.items())[:-1]:
+        for key, slot in list(self.slots.items())[:-1]:  # all but the run just requested
             if (len(self.slots) > MAX_IDLE_RUNS or total_bytes > MAX_RUN_BYTES) and not slot.target_row:
                 total_bytes -= slot.bytes if slot.run is not None else 0
                 del self.slots[key]

@@ -1,7 +1,7 @@
 """How sessions share one worker: the order of turns, of places for training, and of questions. No torch.
 
 Turns and places are counted by session: four runs of one session get no more turns than a single run of another, and
-no places that other sessions need. An address gets full shares for as many sessions as a class has.
+no places that other sessions need. An address with more sessions than a class is charged more per turn.
 """
 
 from collections import Counter, OrderedDict
@@ -11,7 +11,7 @@ from typing import NamedTuple
 from models.service.wire import Message
 from models.spec.bounds import FULL_SHARES_PER_ADDRESS
 
-MAX_ACCOUNTS = 1000
+MAX_COUNTED_CLIENTS = 1000
 
 
 class Client(NamedTuple):
@@ -37,9 +37,9 @@ class Turns:
         for client in dict.fromkeys(client_of.values()):
             self._counts[client] = max(self._minimum, self._counts.get(client, 0.0))  # nobody saves up turns for later
             self._counts.move_to_end(client)
-        key = min(client_of, key=lambda key: self._counts[client_of[key]])
+        key = min(client_of, key=lambda candidate: self._counts[client_of[candidate]])
         self._minimum = self._counts[client_of[key]]
-        while len(self._counts) > MAX_ACCOUNTS:
+        while len(self._counts) > MAX_COUNTED_CLIENTS:
             self._counts.popitem(last=False)
         return key
 
@@ -70,12 +70,12 @@ def admission_order(client_of: Mapping[str, Client], trained: Iterable[str], pla
         runs_of_client[client_of[key]] += 1
     order.sort(key=rounds.__getitem__)
     runs_of_address: Counter[str] = Counter()
-    is_beyond_half: dict[str, bool] = {}
+    exceeds_half: dict[str, bool] = {}
     for key in order:
         address = client_of[key].address
         runs_of_address[address] += 1
-        is_beyond_half[key] = runs_of_address[address] > max(1, places // 2)
-    return sorted(order, key=is_beyond_half.__getitem__)
+        exceeds_half[key] = runs_of_address[address] > max(1, places // 2)
+    return sorted(order, key=exceeds_half.__getitem__)
 
 
 class QuestionQueue:

@@ -9,7 +9,8 @@ from models.spec.overrides import PARTS
 from models.spec.scales import GATES
 from models.spec.vocabulary import NORMS
 
-OVER_BATCH = {norm for norm, entry in NORMS.items() if entry.over == "batch"}
+MAX_TRANSFORMER_DEPTH = 48  # blocks
+BATCH_NORMS = {norm for norm, entry in NORMS.items() if entry.over == "batch"}
 
 
 @dataclass(frozen=True)
@@ -23,9 +24,6 @@ class Rule:
     is_broken: Callable[[Any], bool]
     sentence: Callable[[Any], str]
     repair: Callable[[Any], dict[str, object]]
-
-
-MAX_TRANSFORMER_DEPTH = 48  # blocks
 
 
 def _legal_heads(cfg: Any) -> int:
@@ -61,7 +59,7 @@ RULES = (
     ),
     Rule(
         lambda c: (
-            c.batch * c.tokens == 1 and not OVER_BATCH.isdisjoint({c.norm, *(value for _, _, value in c.overrides)})
+            c.batch * c.tokens == 1 and not BATCH_NORMS.isdisjoint({c.norm, *(value for _, _, value in c.overrides)})
         ),
         lambda c: "batch is 1 and batch norm needs two tokens or more to take a variance; legal is batch 2 and up",
         lambda c: {"batch": 2},

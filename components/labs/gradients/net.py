@@ -13,7 +13,7 @@ from components.charts.parts import Figure
 from components.controls import form
 from components.labs.parts import draw_charts
 from components.player.answer import initial_traces
-from components.player.view import PROFILE_SECONDS
+from components.player.view import PROFILE_TIMEOUT_SECONDS
 from components.shell.page_links import link_to_playground
 from components.shell.session import Key
 from components.shell.text import badge, number
@@ -70,7 +70,7 @@ def draw() -> None:
 def draw_measured(cfg: RunConfig, seeds: int) -> bool:
     """Draws the previous net until the answer arrives. Returns whether it is still to come."""
     shown = NET_SEEN.get()
-    reply = initial_traces(cfg, seeds, owner=owner(KEY), wait=PROFILE_SECONDS)
+    reply = initial_traces(cfg, seeds, owner=owner(KEY), wait=PROFILE_TIMEOUT_SECONDS)
     if reply.value is not None:
         shown = cfg, reply.value
         NET_SEEN.put(shown)
