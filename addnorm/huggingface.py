@@ -26,7 +26,7 @@ class HuggingFaceCallback(TrainerCallback):
         if not state.is_world_process_zero:
             return
         optimizer = objects.get("optimizer")
-        # Accelerate's optimizer wrapper carries AMP's GradScaler.
+        # Accelerate's optimiser wrapper carries AMP's GradScaler.
         scaler = getattr(optimizer, "scaler", None)
         self.recorder = Recorder(objects["model"], self._path, optimizer=optimizer, scaler=scaler, **self._arguments)
 

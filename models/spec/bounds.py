@@ -39,7 +39,7 @@ FULL_SHARES_PER_ADDRESS = 64  # sessions with a full share of the turns; with mo
 
 MAX_CLASSES, MAX_CLASSES_PER_ADDRESS = 50, 20  # a whole school may share an address
 MAX_GUESSES = 120  # per question
-MAX_ADDRESSES_PER_CLASS = 500  # addresses that a class remembers
+MAX_ADDRESSES_PER_CLASS = 500  # that a class remembers
 MAX_KEY_CHARS = 64
 MAX_STOPS, MAX_STOP_CHARS = 20, 2000
 MAX_WRONG_CODES, WRONG_CODE_SECONDS = 100, 600.0  # per address, out of 331,776 codes
