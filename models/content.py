@@ -284,7 +284,7 @@ class Content(Mapping[str, T]):
             else:
                 missing.append(path.name)
         if missing:
-            event("content_untranslated", language=language, missing_parts=len(missing), first=missing[0])
+            event("content_untranslated", language=language, lacks=len(missing), first=missing[0])
         self._contents[language] = self._parse(texts)
 
     def _current(self) -> dict[str, T]:

@@ -209,7 +209,7 @@ def test_sizes_without_a_law_have_none() -> None:
     bumps = [1.0 + 4 * math.sin(at) ** 2 for at in range(20)]
     assert law_of_stream(bumps).kind == "none"
     assert law_of_stream([math.exp(at**2 / 40) for at in range(20)]).kind == "none"
-    assert law_of_stream(bumps).sentence() == ""
+    assert law_of_stream(bumps).predicate() == ""
     draw = random.Random(0)
     scattered = [[math.exp(draw.gauss(0, 1)) for _ in range(16)] for _ in range(200)]
     assert {law_of_stream(sizes).kind for sizes in scattered} == {"none"}

@@ -138,9 +138,7 @@ def full_hessian(cfg, step):
         return F.cross_entropy(logits.flatten(0, 1)[taken], y.flatten()[taken])
 
     with sdpa_kernel(SDPBackend.MATH):
-        return torch.autograd.functional.hessian_products(
-            loss, parameters_to_vector(model.parameters()).detach()
-        ).numpy()
+        return torch.autograd.functional.hessian(loss, parameters_to_vector(model.parameters()).detach()).numpy()
 
 
 SPIRAL = {"task": "spiral", "depth": 1, "activation": "tanh"}
@@ -252,7 +250,7 @@ def test_the_identity_has_singular_values_of_one_and_layer_norm_loses_two_direct
 
 
 def test_a_wide_stream_has_no_whole_jacobian():
-    assert panel.WIDEST == curvature.MAX_WIDTH
+    assert panel.MAX_JACOBIAN_WIDTH == curvature.MAX_WIDTH
     with pytest.raises(ValueError, match="width is 72; the Jacobian is taken up to 64"):
         result_of(stream_jacobian(still_at(RunConfig(**TINY | {"width": 72}), 0)))
 

@@ -173,7 +173,7 @@ def test_before_reveal_no_page_answers_and_after_it_every_page_does(board: Board
     assert board.state_of(CODE).guess_counts == (1,)  # type: ignore[union-attr]
     press(teacher, "Reveal")
     nets = LESSONS[LESSON].nets.items()
-    before = {name: trainer().opened(cfg, wait=PATIENCE).value.trace() for name, cfg in nets}
+    before = {name: trainer().open_log(cfg, wait=PATIENCE).value.trace() for name, cfg in nets}
     right = LESSONS[LESSON].finding(before, trained=False).answer
     for page in (teacher, student, late, projector):
         found = bars(sound(page.run()))
@@ -429,7 +429,7 @@ def test_who_has_tried_many_codes_is_let_in_neither_by_the_short_address_nor_by_
     assert titles(page) == ["Glossary"]
     assert module.TOO_MANY_WRONG_CODES in words(page)
     board.admit(CODE, "testclient")
-    board._trials._wrong.clear()
+    board._wrong_codes._codes.clear()
     assert titles(joined()) == [LESSONS[LESSON].title]
 
 

@@ -104,7 +104,7 @@ def test_columns_of_one_short_name_also_say_what_differs_and_nothing_that_is_hid
 ) -> None:
     nets = PAIRINGS["post-norm and its warm-up"].make()
     assert names_of(nets) == ["post-norm, 12x64, warm-up 0", "post-norm, 12x64, warm-up 100", "pre-norm, 12x64"]
-    monkeypatch.setattr("components.shell.naming.hidden", lambda name: name == "warmup")
+    monkeypatch.setattr("components.shell.naming.is_hidden", lambda name: name == "warmup")
     assert names_of(nets) == ["post-norm, 12x64", "post-norm, 12x64", "pre-norm, 12x64"]
 
 

@@ -338,7 +338,7 @@ def test_a_preset_sets_the_whole_network_and_says_where_to_look_until_something_
     page.get_by_key("preset").set_value("explodes")
     sound(page.run())
     assert address(page) == {"norm": "none"}
-    assert panels(page, "headline")["Verdict"]["look"] == preset_hint(PRESETS["explodes"])
+    assert panels(page, "headline")["Verdict"]["hint"] == preset_hint(PRESETS["explodes"])
     move(page, "depth", 4)
     assert page.get_by_key("preset").value is None
     assert panels(page, "headline")["Verdict"]["hint"] == ""

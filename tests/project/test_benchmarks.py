@@ -173,7 +173,7 @@ def test_nets_that_are_trained_as_one_come_out_as_alone() -> None:
     run.advance(one.steps)
     found = {outcome.cfg: outcome for outcome in verdicts.outcomes(shape)}
     assert found.keys() == {*shape}
-    assert found[one].became == verdicts.judged(one, run.trace())
+    assert found[one].end == verdicts.end_of(one, run.trace())
     assert found[one].start == verdict(one, profile_at_init(one), 0).kind
 
 

@@ -791,7 +791,7 @@ def test_a_trainer_that_nobody_looks_after_any_more_says_that_it_has_failed(monk
     def ends(_self: Trainer) -> str:
         raise SystemExit
 
-    monkeypatch.setattr(Trainer, "_live", ends)
+    monkeypatch.setattr(Trainer, "_run_worker", ends)
     with closing(Trainer()) as trainer:
         until(lambda: trainer.status().state == "failed", "the end of the thread")
         assert "nothing restarts it any more" in trainer.status().sentence
