@@ -19,7 +19,7 @@ from addnorm.sites import Site, Sites
 from addnorm.trace import Graph
 
 
-def header(
+def build_header(
     model: nn.Module,
     optimizer: torch.optim.Optimizer | None,
     *,
@@ -35,10 +35,12 @@ def header(
 ) -> dict[str, Any]:
     """The header as a JSON object; docs/recording.md describes its keys.
 
-    `matrices`: names of the trained ones, those in blocks first; `graph`: of the traced pass.
+    `every`: steps from one row to the next. `meta`: the user's own entries. `ignored`: ids of findings not to report.
+    `details`: further keys of the header. `matrices`: names of the trained weight matrices, those inside blocks first.
+    `graph`: the graph of the traced forward pass, if there is one.
     """
     blocks = list(blocks)
-    frozen = [plain_name(name) for name, p in model.named_parameters() if not p.requires_grad and p.ndim > 1]
+    frozen_matrices = [plain_name(name) for name, p in model.named_parameters() if not p.requires_grad and p.ndim > 1]
     parameters = list(model.parameters())
     sizes = {name: p.numel() for name, p in model.named_parameters()}
     first = parameters[0] if parameters else torch.empty(0)
@@ -58,7 +60,7 @@ def header(
             for block in blocks
         ],
         "matrices": list(map(plain_name, matrices)),
-        **({"frozen": frozen} if frozen else {}),
+        **({"frozen": frozen_matrices} if frozen_matrices else {}),
         **(_graph_entries(graph, sites, matrices) if graph else {}),
         **(details or {}),
         "notes": list(sites.notes),
@@ -87,13 +89,13 @@ def _graph_entries(graph: Graph, sites: Sites, matrices: Sequence[str]) -> dict[
     index_of = {name: index for index, name in enumerate(matrices)}
     cuts: dict[tuple[int, ...], str] = {}
     for cut in graph.cuts:
-        names = {*graph.parameters(before=cut.node), *cut.parameters}
-        before = tuple(sorted(index_of[name] for name in names if name in index_of))
-        if before:
-            cuts.setdefault(before, cut.label)
+        upstream_names = {*graph.parameters(before=cut.node), *cut.parameters}
+        upstream = tuple(sorted(index_of[name] for name in upstream_names if name in index_of))
+        if upstream:
+            cuts.setdefault(upstream, cut.label)  # of cuts with the same matrices before them, the first
     entries: dict[str, Any] = {"calls": [graph.calls.get(id(site.place.module), 1) for site in sites]}
     if cuts:
-        entries["cuts"] = [[label, list(before)] for before, label in cuts.items()]
+        entries["cuts"] = [[label, list(upstream)] for upstream, label in cuts.items()]
     return entries
 
 

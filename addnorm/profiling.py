@@ -16,7 +16,7 @@ from addnorm.blocks import blocks_by_name, blocks_of
 from addnorm.compiled import force_eager, unwrap_compiled
 from addnorm.display import Display
 from addnorm.first_pass import FirstPass
-from addnorm.header import header
+from addnorm.header import build_header
 from addnorm.model import preserve_state, unsupported_reason, unwrap_ddp
 from addnorm.recording import Reader, Recording, encode_line, recording_from_header
 from addnorm.rows import Fetch, PendingRow, parts_of
@@ -235,7 +235,7 @@ def _profile_of(model: nn.Module, run: _Pass) -> Profile:
     row.first_equal = weights.first_equal
     if run.output is not None:
         row.parts += parts_of([("output", 0, run.output.detach())])
-    head = header(
+    head = build_header(
         model,
         None,
         created=datetime.now(timezone.utc),

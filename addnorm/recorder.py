@@ -39,7 +39,7 @@ from addnorm.display import Display
 from addnorm.evidence import Evidence
 from addnorm.first_pass import FirstPass
 from addnorm.format import BINS, VERSION
-from addnorm.header import header
+from addnorm.header import build_header
 from addnorm.histogram import histograms_of
 from addnorm.live import Live
 from addnorm.model import preserve_state, unsupported_reason, unwrap_ddp
@@ -758,7 +758,7 @@ class Recorder(Display):
 
     def _write_header(self) -> None:
         self._weights = Weights(self._model, self._blocks, self._parameters)
-        line = header(
+        line = build_header(
             self._model,
             self._optimizer,
             created=self._created,

@@ -68,9 +68,9 @@ def _unit_costs(spec: MapSpec) -> Iterator[Figure]:
     """Seconds of a unit by its own clock, and the overhead of joblib and Dask."""
     count = len(units(spec))
     with tempfile.TemporaryDirectory() as folder:
-        own, overhead = _unit_seconds(MapStore(spec, Path(folder) / "here"), jobs=1)
+        unit_seconds, overhead = _unit_seconds(MapStore(spec, Path(folder) / "here"), jobs=1)
         note = f"{count} units; joblib adds {1e3 * overhead / count:.1f} ms"
-        yield Figure("unit of a map, one process", own / count, "s", note=note)
+        yield Figure("unit of a map, one process", unit_seconds / count, "s", note=note)
         with cluster(Path(folder), workers=1) as address:
             list(compute_missing(MapStore(spec, Path(folder) / "warm"), scheduler=address))  # loads torch
             _, overhead = _unit_seconds(MapStore(spec, Path(folder) / "there"), scheduler=address)
@@ -83,8 +83,8 @@ def _unit_seconds(store: MapStore, **options: Any) -> tuple[float, float]:
     started_at = time.perf_counter()
     list(compute_missing(store, **options))
     wall = time.perf_counter() - started_at
-    own = sum(unit["seconds"] for unit in store.done().values())
-    return own, wall - own
+    unit_seconds = sum(unit["seconds"] for unit in store.done().values())
+    return unit_seconds, wall - unit_seconds
 
 
 @contextmanager

@@ -499,7 +499,7 @@ class ByHand:
 class SmallTokens:
     """RMS of small tokens after torch's RMS norm and layer norm with default eps, in float32."""
 
-    given: float  # RMS before
+    input_rms: float
     rms: float
     layer: float
     rms_eps: float
@@ -520,7 +520,7 @@ class BatchNormMemory:
     """Running statistics of nn.BatchNorm1d by default, and its treatment of small batches."""
 
     momentum: float
-    kept: float  # weight of the old mean after a batch
+    old_weight: float  # of the old mean after a batch
     unbiased: bool  # whether it remembers the unbiased variance
     refused: str  # its error for a batch of one, "" if it accepts it
     pair: float  # mean size of the results for a batch of two

@@ -122,4 +122,4 @@ class InProcessTrainer(Trainer):
         else:
             if message["kind"] == "answer" and not message["error"] and self._asked[1] is not None:
                 _answers[self._asked] = message
-            self._results.apply(message)
+            self._results.handle_message(message)

@@ -58,7 +58,7 @@ def draw_block_controls(cfg: RunConfig) -> int:
     block = form.keep(ChosenBlock, "anatomy", usual, legal=legal).block
     stack_row(cfg, key="stack_row", chosen_key="anatomy_block")
     line = st.container(horizontal=True, vertical_alignment="bottom")
-    form.draw(ChosenBlock, "anatomy", usual, legal=legal, bound=True, places=[line])
+    form.draw(ChosenBlock, "anatomy", usual, legal=legal, is_kept=True, places=[line])
     with line:
         sublayer = plan(cfg).active_sublayers(block)[0]
         overrides = {key: value for number, key, value in cfg.overrides if number == block}

@@ -5,7 +5,7 @@ from html import escape
 import streamlit as st
 
 from components.shell import address
-from components.shell.qr import qr_code
+from components.shell.qr import qr_code_html
 
 
 def join_html(code: str, extra_html: str) -> str:
@@ -22,4 +22,4 @@ def draw_join_overlay(code: str, page: str) -> None:
 def _qr_code_and_address(code: str, page: str) -> tuple[str, str]:
     base = address.app_url(page)
     join = escape(f"{base.partition('://')[2]}/join")
-    return qr_code(f"{base}/join?c={code}"), f"<p><b>{join}</b> with the code <b>{code}</b></p>"
+    return qr_code_html(f"{base}/join?c={code}"), f"<p><b>{join}</b> with the code <b>{code}</b></p>"

@@ -33,7 +33,7 @@ def draw() -> None:
     terms = {"word": {key: entry.word for key, entry in ENTRIES.items()}}
     form.keep(GlossaryShown, KEY, only=["word"], legal=terms, near=_suggestion)
     tip = "Choose a term, or type a part of it"
-    word = form.draw(GlossaryShown, KEY, bound=True, only=["word"], legal=terms, index=None, placeholder=tip).word
+    word = form.draw(GlossaryShown, KEY, is_kept=True, only=["word"], legal=terms, index=None, placeholder=tip).word
     _draw_term_buttons("Begin with", BASICS, "glossary_basics")
     if word is not None:
         _draw_entry(ENTRIES[word])

@@ -42,9 +42,9 @@ def draw(panel: InstrumentPanel) -> None:
 
 
 def slice_map(axis: np.ndarray, loss: np.ndarray) -> Figure:
-    """The loss (N, N) as colour and contours over two directions; a cross marks the net, red a loss that is not finite.
+    """The loss (N, N) as colour and contours over two directions. A cross marks the net, red a loss that is not finite.
 
-    `axis` (N,) has the cells' places in filter lengths.
+    `axis` (N,): coordinates of the cells along either direction, in filter lengths.
     """
     title = "Loss on a plane of weights"
     layout = layout_of(title, x="along d, in filter lengths", y="along e, in filter lengths", legend=False, hue=LOSS)
@@ -76,11 +76,11 @@ def slice_map(axis: np.ndarray, loss: np.ndarray) -> Figure:
     return figure_of([fixed_map(trace | axes, cells, log=log) for trace in (heat, contours)], layout)
 
 
-def sharpness_chart(steps: np.ndarray, sharpness: np.ndarray, stability_edge: np.ndarray) -> Figure:
-    """The largest Hessian eigenvalue by step, (K,), and the edge of stability, (K,), if there is one."""
+def sharpness_chart(steps: np.ndarray, sharpness: np.ndarray, edge: np.ndarray) -> Figure:
+    """Largest Hessian eigenvalue by step, (K,), and the edge of stability, (K,), unless it is nowhere finite."""
     series = [Series("largest eigenvalue", sharpness)]
-    if np.isfinite(stability_edge).any():
-        series.append(Series("edge of stability", stability_edge, "formula"))
+    if np.isfinite(edge).any():
+        series.append(Series("edge of stability", edge, "formula"))
     return depth_profile(title="Sharpness by step", unit="eigenvalue", hue=LOSS, sites=steps, series=series, x="step")
 
 
@@ -97,13 +97,14 @@ def spectrum_chart(values: np.ndarray) -> Figure:
 
 
 def _draw_slice(panel: InstrumentPanel) -> None:
-    cfg, picture = panel.cfg, st.container()
+    cfg = panel.cfg
+    chart_place = st.container()  # above the controls
     with st.container(horizontal=True, vertical_alignment="bottom"):
         cells = CELLS[st.selectbox("Cells", list(CELLS), key=panel.key("cells"), width=150)]
         settings: dict[str, Any] = {"key": panel.key("reach"), "help": "In filter lengths.", "width": 150}
         reach = float(st.selectbox("Reach", REACHES, index=len(REACHES) - 1, **settings))
     args: dict[str, Any] = {"cells": cells, "reach": reach}
-    with picture:
+    with chart_place:
         if branch_weights(cfg) * cfg.batch * cfg.tokens * cells**2 <= QUICK_SLICE:
             measured = panel.ask(answers.LANDSCAPE, **args)
         else:

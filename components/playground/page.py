@@ -39,8 +39,9 @@ PINNED: Key[RowProfile | None] = Key("pinned", None)
 VIEW: Key[View | None] = Key("view", None)
 STARTED = Key("playground_started", "")  # a random token per request to play the run
 STOP_LOSS = Key("playground_stop_loss", 0.0)
-FIT = Key("playground_fit", 0)  # number of times that the axes were rescaled; in between they never shrink
-ROWS: Key[tuple[RunConfig | None, bool]] = Key("playground_rows", (None, False))  # the run, and whether it had rows
+AXES_VERSION = Key("playground_fit", 0)  # number of times that the axes were rescaled; in between they never shrink
+# The run, and whether it had rows.
+LAST_SEEN_RUN: Key[tuple[RunConfig | None, bool]] = Key("playground_rows", (None, False))
 SWITCHED = Key("playground_switched", False)  # whether a click on the stack has changed the configuration
 
 
@@ -90,24 +91,26 @@ def _draw_player(cfg: RunConfig, others: list[tuple[str, RowProfile]]) -> DeltaG
 
     `others` are the comparison profiles with their roles.
     """
-    large, fit = projector.is_on(), FIT.get()
+    on_projector = projector.is_on()
+    fit = AXES_VERSION.get()
     toggles = not any_hidden(("overrides", "residual"))
-    stack = picture.stack_panel(cfg, fit, toggles=toggles, height=projector.STACK if large else picture.STACK_HEIGHT)
+    height = projector.STACK if on_projector else picture.STACK_HEIGHT
+    stack = picture.stack_panel(cfg, fit, toggles=toggles, height=height)
     verdict: list[Panel] = [] if is_hidden("verdict") else [Headline(help=thresholds(), hint=preset_hint(cfg))]
     panels_below(NAME, "over", [stack, *verdict], on_toggle=_toggle_residual)
     player(
         NAME,
         [cfg],
-        [picture.loss_chart(cfg, fit, large=large)],
+        [picture.loss_chart(cfg, fit, large=on_projector)],
         reports="follow" if INSTRUMENT.get() else "rest",
-        keys=projector.HINT if large else "",
+        keys=projector.HINT if on_projector else "",
         start=STARTED.get(),
         stop_loss=STOP_LOSS.get(),
         restore=True,
         facts=[f"seed {cfg.seed}, 1 seed"],
     )
-    remedy_place = None if large else st.container()
-    panels_below(NAME, "charts", picture.charts(cfg, others, fit, large=large))
+    remedy_place = None if on_projector else st.container()
+    panels_below(NAME, "charts", picture.charts(cfg, others, fit, large=on_projector))
     return remedy_place or st.container()
 
 
@@ -159,7 +162,7 @@ def _draw_panels(cfg: RunConfig, others: list[tuple[str, RowProfile]]) -> None:
         if form.keep(OpenPanel, "", OpenPanel(names[0])).panel not in names:  # from a link or another task
             form.put("", panel=names[0])
         legal = {"panel": names}
-        name = form.draw(OpenPanel, "", legal=legal, bound=True, places=[row], label_visibility="collapsed").panel
+        name = form.draw(OpenPanel, "", legal=legal, is_kept=True, places=[row], label_visibility="collapsed").panel
         st.button("Pin this profile", icon=":material/keep:", on_click=_pin, args=(cfg,), key="pin")
         st.button("Rescale", on_click=_fit_axes, key="fit")
         with st.popover("More"):
@@ -168,14 +171,14 @@ def _draw_panels(cfg: RunConfig, others: list[tuple[str, RowProfile]]) -> None:
             st.number_input(
                 "Stop at loss", 0.0, 10.0, step=0.05, key=STOP_LOSS.name, help=tip, width=150, persist_state="session"
             )
-    panels_below(NAME, "panel", picture.panel_charts(cfg, others, FIT.get(), str(name)))
+    panels_below(NAME, "panel", picture.panel_charts(cfg, others, AXES_VERSION.get(), str(name)))
 
 
 def _rerun_for_export(view: View) -> None:
-    """Runs the page again at a run's first row if the export panel is open: it lies outside this fragment."""
-    last = ROWS.get()
-    ROWS.put((view.cfg, view.is_trained))
-    if view.is_trained and last == (view.cfg, False) and session.widget_value(take_home.KEY):
+    """Reruns the page at a run's first row if the export panel is open: the panel lies outside this fragment."""
+    last_seen = LAST_SEEN_RUN.get()
+    LAST_SEEN_RUN.put((view.cfg, view.is_trained))
+    if view.is_trained and last_seen == (view.cfg, False) and session.widget_value(take_home.KEY):
         st.rerun()
 
 
@@ -200,7 +203,7 @@ def _draw_remedy(view: View) -> bool:
 
 
 def _fit_axes() -> None:
-    FIT.put(FIT.get() + 1)
+    AXES_VERSION.put(AXES_VERSION.get() + 1)
 
 
 def _pin(cfg: RunConfig) -> None:

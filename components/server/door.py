@@ -119,8 +119,8 @@ def _with_own_origin(scope: Scope) -> Scope | None:
     allowed = {name.strip() for name in st.get_option("server.corsAllowedOrigins")}
     if origin not in allowed and st.get_option("server.enableCORS"):
         return None
-    own = (b"origin", f"{scope['scheme'].replace('ws', 'http')}://{host}".encode())
-    return {**scope, "headers": [*(pair for pair in scope["headers"] if pair[0] != b"origin"), own]}
+    rewritten_origin = (b"origin", f"{scope['scheme'].replace('ws', 'http')}://{host}".encode())
+    return {**scope, "headers": [*(pair for pair in scope["headers"] if pair[0] != b"origin"), rewritten_origin]}
 
 
 async def _refuse(receive: Receive, send: Send, code: int) -> None:

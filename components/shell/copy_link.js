@@ -6,10 +6,10 @@ const CONFIRMATION_MILLISECONDS = 2000
 // The address, without the secret key of a class's teacher.
 const publicAddress = () => location.href.replace(/([?&])key=[^&#]*(&|$)/, (_, before, after) => (after ? before : ""))
 
-const quoted = (text) => `"${text.replaceAll("&", "&amp;").replaceAll('"', "&quot;")}"`
+const quotedAttribute = (text) => `"${text.replaceAll("&", "&amp;").replaceAll('"', "&quot;")}"`
 
-const iframe = () =>
-  `<iframe src=${quoted(publicAddress())} title=${quoted(document.title)} width="100%" height="700"></iframe>`
+const iframeMarkup = () =>
+  `<iframe src=${quotedAttribute(publicAddress())} title=${quotedAttribute(document.title)} width="100%" height="700"></iframe>`
 
 // Asks the frame's policy first, if the browser has that: a denied attempt would log an error.
 const mayCopy = () => /** @type {any} */ (document).featurePolicy?.allowsFeature("clipboard-write") ?? true
@@ -18,13 +18,13 @@ export default ({ data, parentElement }) => {
   const button = parentElement.querySelector(".copy-link")
   const box = parentElement.querySelector(".copy-box")
   const [link, embed] = box.querySelectorAll("input")
-  const [label, title, confirmation, ...names] = data.words
+  const [label, title, confirmation, ...fieldLabels] = data.words
   const setLabel = (text) => {
     button.textContent = text
   }
   const showBox = (isDenied) => {
     link.value = publicAddress()
-    embed.value = iframe()
+    embed.value = iframeMarkup()
     link.parentElement.hidden = !isDenied
     box.hidden = false
     if (isDenied) link.select()
@@ -36,12 +36,14 @@ export default ({ data, parentElement }) => {
       () => false,
     )
   }
-  const hideUnlessInside = ({ target }) => {
-    if (!box.contains(target) && !button.contains(target)) box.hidden = true
+  const hideUnlessInside = (node) => {
+    if (!box.contains(node) && !button.contains(node)) box.hidden = true
   }
-  if (button.title !== title) setLabel(label) // only in a new language: the button may just confirm a copy
+  const onPointer = ({ target }) => hideUnlessInside(target)
+  // Only when the language has changed; otherwise this would overwrite a confirmation still on show.
+  if (button.title !== title) setLabel(label)
   button.title = title
-  for (const [index, name] of box.querySelectorAll("span").entries()) name.textContent = names[index]
+  for (const [index, field] of box.querySelectorAll("span").entries()) field.textContent = fieldLabels[index]
   button.onclick = async () => {
     const hasCopied = await copy()
     showBox(!hasCopied)
@@ -50,12 +52,12 @@ export default ({ data, parentElement }) => {
     setTimeout(setLabel, CONFIRMATION_MILLISECONDS, label)
   }
   embed.onfocus = () => embed.select()
-  box.onfocusout = ({ relatedTarget }) => relatedTarget && hideUnlessInside({ target: relatedTarget })
+  box.onfocusout = ({ relatedTarget }) => relatedTarget && hideUnlessInside(relatedTarget)
   button.onkeydown = box.onkeydown = ({ key }) => {
     if (key !== "Escape" || box.hidden) return
     button.focus()
     box.hidden = true
   }
-  document.addEventListener("pointerdown", hideUnlessInside)
-  return () => document.removeEventListener("pointerdown", hideUnlessInside)
+  document.addEventListener("pointerdown", onPointer)
+  return () => document.removeEventListener("pointerdown", onPointer)
 }

@@ -5,12 +5,13 @@ import streamlit as st
 
 
 def draw_qr(link: str, width: str = "200px") -> None:
-    """Draws a link as a QR code of this CSS width."""
-    st.html(qr_code(link, f'style="width: {width}" '))
+    """Shows the link as a QR code; `width` is a CSS length."""
+    st.html(qr_code_html(link, f"width: {width}"))
 
 
-def qr_code(link: str, attributes: str = "") -> str:
-    """The code as an HTML image, black on white in both themes; `attributes` must end with a space."""
+def qr_code_html(link: str, style: str = "") -> str:
+    """The code as an HTML image, black on white in both themes; `style` is its inline CSS."""
     code = segno.make(link, error="m", micro=False)
     source = code.svg_data_uri(scale=6, border=4, light="white")
-    return f'<img alt="QR code of the link to hand out" {attributes}src="{source}">'
+    styled = f'style="{style}" ' if style else ""
+    return f'<img alt="QR code of the link to hand out" {styled}src="{source}">'

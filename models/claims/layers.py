@@ -46,13 +46,14 @@ def over_the_batch(values: Values) -> Judgement:
     """Changes caused by another sample and by a later token, for norms over D and over (T, D)."""
     measured = values["torch"]
     changes = dict(zip(measured.norm, zip(measured.future, measured.neighbour, strict=True), strict=True))
-    own, joint = changes["LayerNorm(D)"], changes["LayerNorm([T, D])"]
+    sample_norm = changes["LayerNorm(D)"]
+    joint = changes["LayerNorm([T, D])"]
     table = {"norm": list(changes), "last token changed": measured.future, "other sample changed": measured.neighbour}
-    holds = [own[1] > LEAK, joint[1] > LEAK, joint[0] <= LEAK]
-    return Judgement(verdict(holds), {"own": own, "joint": joint}, table)
+    holds = [sample_norm[1] > LEAK, joint[1] > LEAK, joint[0] <= LEAK]
+    return Judgement(verdict(holds), {"own": sample_norm, "joint": joint}, table)
 
 
-@judge("apart lost given rms rms_eps layer layer_eps")
+@judge("apart lost input_rms rms rms_eps layer layer_eps")
 def rms_norm(values: Values) -> Judgement:
     """Difference between RMS norm and layer norm."""
     numbers, small = values["numbers"], values["torch"]
@@ -84,12 +85,12 @@ def one_feature(values: Values) -> Judgement:
     return Judgement(verdict([bool(share.max() < DOMINATES), bool(share.max() < 0.5)]), numbers, table)
 
 
-@judge("momentum kept stored refused pair eval")
+@judge("momentum old_weight stored refused pair eval")
 def batch_norm_momentum(values: Values) -> Judgement:
     """Running statistics of torch's batch norm, and its treatment of small batches."""
     measured = values["torch"]
     holds = [
-        abs(measured.kept - measured.momentum) < CLAIM_TOLERANCE,
+        abs(measured.old_weight - measured.momentum) < CLAIM_TOLERANCE,
         not measured.unbiased,
         not measured.refused,
         measured.eval < LEAK,
@@ -103,7 +104,7 @@ def batch_norm_momentum(values: Values) -> Judgement:
             "training against eval",
         ],
         "found": [
-            f"{measured.kept:.4f}",
+            f"{measured.old_weight:.4f}",
             "yes" if measured.unbiased else "no",
             measured.refused or "no error",
             f"±{measured.pair:.4f}",

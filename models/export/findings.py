@@ -20,17 +20,22 @@ def progress_sentence(cfg: RunConfig, trace: Trace) -> str:
 
 
 def findings(cfg: RunConfig, trace: Trace) -> list[str]:
-    """Sentences on divergence (if any), loss, verdicts and each profile of the last row; only the loss if empty."""
+    """Sentences on divergence (if any), loss, verdicts, and each profile of the last row.
+
+    An empty trace yields only the sentences on divergence and loss.
+    """
     sentences = [trace.divergence.sentence()] if trace.divergence else []
     sentences.append(progress_sentence(cfg, trace))
     if len(trace) == 0:
         return sentences
-    frame = trace.frame_at(len(trace) - 1)
+    last_row = len(trace) - 1
+    frame = trace.frame_at(last_row)
+    cosine = frame.sample_cosine if frame else np.full(len(trace.sites), np.nan)
     return [
         *sentences,
-        *(verdict.sentence for verdict in verdicts(cfg, trace, len(trace) - 1)),
+        *(verdict.sentence for verdict in verdicts(cfg, trace, last_row)),
         activation_sentence(trace.sites, trace.act_rms[-1]),
         gradient_sentence(trace.sites, trace.grad_rms[-1]),
         weight_sentence(trace.weight_grad_rms[-1]),
-        cosine_sentence(cfg, frame.sample_cosine if frame else np.full(len(trace.sites), np.nan)),
+        cosine_sentence(cfg, cosine),
     ]

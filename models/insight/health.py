@@ -4,7 +4,8 @@ import math
 
 import numpy as np
 
-from addnorm.findings import SMALL_UPDATE, VANISHING
+from addnorm.findings import SMALL_UPDATE
+from addnorm.findings import VANISHING as VANISHING_FACTOR
 from models.insight.verdict import LARGE_UPDATE
 from models.insight.words import change_in_words, decades, number
 from models.trace import Trace
@@ -40,9 +41,10 @@ def update_sentence(trace: Trace, row: int) -> str:
     sentences = [
         f"The update of step {step} changed the blocks' weights by {span} of their size{_judgement(low, high)}."
     ]
-    gradient = decades(float(trace.grad_rms[row, -1]), float(trace.grad_rms[row, 0]))
-    if gradient < -math.log10(VANISHING):
-        sentences.append(f"{change_in_words('The gradient behind it', gradient, 'on the way back')}.")
+    # In decades from the last site to the first: negative if the gradient shrinks on its way back.
+    gradient_change = decades(float(trace.grad_rms[row, -1]), float(trace.grad_rms[row, 0]))
+    if gradient_change < -math.log10(VANISHING_FACTOR):
+        sentences.append(f"{change_in_words('The gradient behind it', gradient_change, 'on the way back')}.")
     return " ".join(sentences)
 
 

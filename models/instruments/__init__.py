@@ -24,7 +24,7 @@ from models.instruments.paths import gradient_shares, path_lengths
 from models.instruments.position import beyond, probe_positions
 from models.instruments.signal import signal
 from models.instruments.stream import stream
-from models.instruments.surgery import lesions, sublayers, surgery
+from models.instruments.surgery import lesions, sublayer_lesions, surgery
 from models.instruments.translation import translation
 from models.instruments.trial import trial
 from models.spec import RunConfig
@@ -57,7 +57,7 @@ INSTRUMENTS: dict[str, Instrument] = {
     "health": on_snapshot(health),
     "surgery": on_snapshot(surgery),
     "lesions": on_snapshot(lesions),
-    "sublayers": on_snapshot(sublayers),
+    "sublayers": on_snapshot(sublayer_lesions),
     "collapse": on_snapshot(collapse),
     "lens": on_snapshot(lens),
     "continuation": on_snapshot(continuation),

@@ -44,7 +44,7 @@ def small_tokens() -> SmallTokens:
     x = x - x.mean(-1, keepdim=True)
     x = 1e-4 * x / _rms(x)[:, None]
     return SmallTokens(
-        given=_rms(x).mean().item(),
+        input_rms=_rms(x).mean().item(),
         rms=_rms(nn.RMSNorm(256)(x)).mean().item(),
         layer=_rms(nn.LayerNorm(256)(x)).mean().item(),
         rms_eps=torch.finfo(x.dtype).eps,
@@ -90,7 +90,7 @@ def batch_norm_memory() -> BatchNormMemory:
     pair = nn.BatchNorm1d(4)(x[:2])
     return BatchNormMemory(
         momentum=float(norm.momentum or 0.0),
-        kept=old_weight,
+        old_weight=old_weight,
         unbiased=bool(unbiased),
         refused=message,
         pair=pair.abs().mean().item(),

@@ -9,6 +9,7 @@ from models.answers import AdamState, Gains, GradientNoise, Health
 from models.nets import Net
 from models.nets.norms import NORM_TYPES, DynamicTanh
 from models.nets.sublayer import Gate
+from models.spec import RunConfig
 from models.spec.knob import check_integer
 from models.spec.parametrization import depth_ratio, width_ratio
 from models.spec.plan import uses_batch_statistics
@@ -33,13 +34,10 @@ def health(snapshot: Snapshot, parts: int = MICRO_BATCHES) -> Work[Health]:
 
 def gradient_noise(snapshot: Snapshot, parts: int) -> Work[GradientNoise]:
     """Signal and noise over at most `parts` micro-batches of equal size; samples left over are not used."""
-    batch, batch_norm = snapshot.cfg.batch, uses_batch_statistics(snapshot.cfg)
-    count = min(parts, batch // (MIN_BATCH_NORM_SAMPLES if batch_norm else 1))
-    count = count if count > 1 else 0
-    size = batch // count if count else 0
-    small, big = yield from _squares(snapshot, count, size)
-    signal, noise = signal_and_noise(small, big, count)
-    gradient_square, variance = signal_and_noise(small.sum(), big.sum(), count)
+    count, size = _split_batch(snapshot.cfg, parts)
+    mean_square, square_of_mean = yield from _squares(snapshot, count, size)
+    signal, noise = signal_and_noise(mean_square, square_of_mean, count)
+    gradient_square, variance = signal_and_noise(mean_square.sum(), square_of_mean.sum(), count)
     has_no_weights = [not list(block.parameters()) for block in snapshot.model.stream.blocks.values()]
     signal[:-1][has_no_weights] = np.nan
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -47,7 +45,7 @@ def gradient_noise(snapshot: Snapshot, parts: int) -> Work[GradientNoise]:
     return GradientNoise(
         parts=count,
         part_size=size,
-        batch_norm=batch_norm,
+        batch_norm=uses_batch_statistics(snapshot.cfg),
         signal=signal[:-1],
         noise=noise[:-1],
         snr=snr[:-1],
@@ -56,16 +54,23 @@ def gradient_noise(snapshot: Snapshot, parts: int) -> Work[GradientNoise]:
     )
 
 
-def signal_and_noise(small: np.ndarray, big: np.ndarray, parts: int) -> tuple[np.ndarray, np.ndarray]:
+def _split_batch(cfg: RunConfig, parts: int) -> tuple[int, int]:
+    """Number and size of at most `parts` micro-batches of equal size; 0 and 0 if the batch cannot be split."""
+    min_size = MIN_BATCH_NORM_SAMPLES if uses_batch_statistics(cfg) else 1
+    count = min(parts, cfg.batch // min_size)
+    return (count, cfg.batch // count) if count > 1 else (0, 0)
+
+
+def signal_and_noise(mean_square: np.ndarray, square_of_mean: np.ndarray, parts: int) -> tuple[np.ndarray, np.ndarray]:
     """Unbiased estimates of |E g|^2 and tr Cov(g), of any shape.
 
-    `small` is the mean of |g_i|^2 over micro-batches, `big` is |mean g_i|^2. The estimate of |E g|^2 may be negative if
-    the noise is larger than the signal.
+    `mean_square`: mean of |g_i|^2 over micro-batches. `square_of_mean`: |mean g_i|^2. The estimate of |E g|^2 can be
+    negative if the noise outweighs the signal.
     """
     if parts < 2:
-        return np.full_like(small, np.nan), np.full_like(small, np.nan)
-    noise = np.maximum(small - big, 0.0) * (parts / (parts - 1))
-    return big - noise / parts, noise
+        return np.full_like(mean_square, np.nan), np.full_like(mean_square, np.nan)
+    noise = np.maximum(mean_square - square_of_mean, 0.0) * (parts / (parts - 1))
+    return square_of_mean - noise / parts, noise
 
 
 def gates_and_gains(net: Net) -> Gains:
@@ -102,9 +107,9 @@ def adam_state(snapshot: Snapshot) -> AdamState | None:
         if not moments:
             moments = [(torch.tensor([torch.nan]), torch.tensor([torch.nan]))]
         m = torch.cat([first for first, _ in moments])
-        root = torch.cat([second for _, second in moments]).sqrt()
-        ratios.append((m.square().mean().sqrt() / root.square().mean().sqrt()).item())
-        update_over_lr = m.abs() / (root + eps)
+        root_v = torch.cat([second for _, second in moments]).sqrt()
+        ratios.append((m.square().mean().sqrt() / root_v.square().mean().sqrt()).item())
+        update_over_lr = m.abs() / (root_v + eps)
         is_near = (update_over_lr - 1).abs() <= CLOSE_TO_ONE
         near.append(is_near.double().mean().item() if update_over_lr.isfinite().all() else float("nan"))
     return AdamState(np.array(ratios, np.float32), np.array(near, np.float32))
@@ -113,25 +118,28 @@ def adam_state(snapshot: Snapshot) -> AdamState | None:
 def _squares(snapshot: Snapshot, parts: int, size: int) -> Work[tuple[np.ndarray, np.ndarray]]:
     """Mean of |g_i|^2 over micro-batches, and |mean of g_i|^2, (L + 1,) each: by block, then all other parameters."""
     net, (x, y) = snapshot.model, snapshot.batch()
-    exact = accumulate_dtype(x.device)
+    accumulator_dtype = accumulate_dtype(x.device)
     block_of = {p: index for index, block in enumerate(net.stream.blocks.values()) for p in block.parameters()}
     depth = len(net.stream.blocks)
     trainable = [p for p in net.parameters() if p.requires_grad]
-    total = [torch.zeros_like(p, dtype=exact) for p in trainable]
-    squares = torch.zeros(len(trainable), dtype=exact, device=x.device)
-    for at in range(parts):
+    total = [torch.zeros_like(p, dtype=accumulator_dtype) for p in trainable]
+    squares = torch.zeros(len(trainable), dtype=accumulator_dtype, device=x.device)
+    for part_index in range(parts):
         net.zero_grad()
-        part = slice(at * size, (at + 1) * size)
+        part = slice(part_index * size, (part_index + 1) * size)
         cross_entropy(net(x[part]), y[part]).backward()
-        grads = [torch.zeros_like(p, dtype=exact) if p.grad is None else p.grad.to(exact) for p in trainable]
+        grads = [
+            torch.zeros_like(p, dtype=accumulator_dtype) if p.grad is None else p.grad.to(accumulator_dtype)
+            for p in trainable
+        ]
         torch._foreach_add_(total, grads)
         squares += torch.stack(torch._foreach_norm(grads)).square()
-        yield (at + 1) / parts
+        yield (part_index + 1) / parts
     # With 0 parts the means are 0 / 0, which is NaN.
     means = torch.stack([squares / parts, torch.stack(torch._foreach_norm(total)).square() / parts**2])
     groups = torch.tensor([block_of.get(p, depth) for p in trainable], device=x.device)
-    small, big = means.new_zeros(2, depth + 1).index_add_(1, groups, means).cpu().numpy()
-    return small, big
+    mean_square, square_of_mean = means.new_zeros(2, depth + 1).index_add_(1, groups, means).cpu().numpy()
+    return mean_square, square_of_mean
 
 
 def _corrected_moments(state: dict[str, Tensor], beta_1: float, beta_2: float) -> tuple[Tensor, Tensor]:

@@ -54,16 +54,16 @@ def lesions(snapshot: Snapshot) -> Work[Lesions]:
     intact = evaluate_held_out(snapshot.model, snapshot.task)
     skipped, zeroed = [], []
     for block in range(1, snapshot.cfg.depth + 1):
-        with replaced(net, skipping(net, block)):
+        with replaced(net, skip_replacements(net, block)):
             skipped.append(evaluate_held_out(snapshot.model, snapshot.task))
         yield (block - 0.5) / snapshot.cfg.depth
-        with replaced(net, zeroing(net, block)):
+        with replaced(net, zero_replacements(net, block)):
             zeroed.append(evaluate_held_out(snapshot.model, snapshot.task))
         yield block / snapshot.cfg.depth
     return Lesions(intact.loss, intact.accuracy, *_curves(skipped), *_curves(zeroed))
 
 
-def sublayers(snapshot: Snapshot) -> Work[Sublayers]:
+def sublayer_lesions(snapshot: Snapshot) -> Work[Sublayers]:
     """Evaluates the held-out split with attention or feed-forward net skipped, in each block and in all of them.
 
     ValueError for a net other than a transformer.
@@ -73,15 +73,15 @@ def sublayers(snapshot: Snapshot) -> Work[Sublayers]:
         raise ValueError(f"net is {snapshot.cfg.net!r}; only a transformer has attention and feed-forward nets")
     intact = evaluate_held_out(snapshot.model, snapshot.task)
     without: dict[str, Without] = {}
-    for at, kind in enumerate(PARTS):
+    for kind_index, kind in enumerate(PARTS):
         results: list[HeldOut] = []
         in_all_blocks: Replacements = {}
         for block in blocks:
-            replacements = skipping(net, block, kind)
+            replacements = skip_replacements(net, block, kind)
             in_all_blocks |= replacements
             with replaced(net, replacements):
                 results.append(evaluate_held_out(snapshot.model, snapshot.task))
-            yield (at + block / snapshot.cfg.depth) / len(PARTS)
+            yield (kind_index + block / snapshot.cfg.depth) / len(PARTS)
         with replaced(net, in_all_blocks):
             all_skipped = evaluate_held_out(snapshot.model, snapshot.task)
         without[kind] = Without(*_curves(results), all_skipped.loss, all_skipped.accuracy)
@@ -112,17 +112,19 @@ def _curves(results: Sequence[HeldOut]) -> tuple[np.ndarray, np.ndarray]:
     return np.array([result.loss for result in results]), np.array([result.accuracy for result in results])
 
 
-def skipping(net: Stack, block: int, only: str = "") -> Replacements:
-    """The replacements that skip every sublayer of a block, or `only` the one of that kind.
+def skip_replacements(net: Stack, block: int, only_kind: str = "") -> Replacements:
+    """The replacements that skip every sublayer of a block, or only the one of kind `only_kind`.
 
     ResiDual then collects nothing there; in DLCL the block outputs the sum that it reads.
     """
-    return {f"{_path(block)}.{kind}": IdentitySublayer() for kind in _sublayers(net, block) if only in ("", kind)}
+    kinds = [kind for kind in _children_of_block(net, block) if only_kind in ("", kind)]
+    return {f"{_path(block)}.{kind}": IdentitySublayer() for kind in kinds}
 
 
-def zeroing(net: Stack, block: int) -> Replacements:
+def zero_replacements(net: Stack, block: int) -> Replacements:
     """The replacements that make every branch of a block 0; a sublayer that was taken out has no branch."""
-    kinds = [kind for kind, sublayer in _sublayers(net, block).items() if not isinstance(sublayer, IdentitySublayer)]
+    children = _children_of_block(net, block)
+    kinds = [kind for kind, sublayer in children.items() if not isinstance(sublayer, IdentitySublayer)]
     return {f"{_path(block)}.{kind}.scale": Silent() for kind in kinds}
 
 
@@ -149,9 +151,9 @@ def _replacements(
     if operation == SWAP:
         return _swapped_blocks(snapshot, block, other)
     if operation == SKIP:
-        return skipping(snapshot.model.stream, block)
+        return skip_replacements(snapshot.model.stream, block)
     if operation == ZERO:
-        return zeroing(snapshot.model.stream, block)
+        return zero_replacements(snapshot.model.stream, block)
     if operation != UNNORM:
         raise ValueError(f"operation is {operation!r}; legal is one of {', '.join(OPERATIONS)}")
     slots = norm_slots(snapshot.cfg, block)
@@ -180,5 +182,5 @@ def _path(block: int) -> str:
     return f"blocks.{block_name(block)}"
 
 
-def _sublayers(net: Stack, block: int) -> dict[str, nn.Module]:
+def _children_of_block(net: Stack, block: int) -> dict[str, nn.Module]:
     return dict(net.get_submodule(_path(block)).named_children())

@@ -13,13 +13,13 @@ MAX_STEPS = 200_000
 TINY_EPS = 2.0**-23  # default eps of torch.nn.RMSNorm in float32
 
 
-def shortfall(features: int) -> float:
+def unbiased_std_shortfall(features: int) -> float:
     """Relative shortfall of the output's RMS when the std is unbiased and eps small: 1 - sqrt((d - 1) / d)."""
     return 1 - float(np.sqrt((features - 1) / features))
 
 
 def jacobian(x_D: np.ndarray, method: str, eps: float = 1e-5) -> np.ndarray:
-    """d y / d x of one token, (D, D): (I - 1 1'/D - x^ x^'/D) / scale for layer norm; rms norm lacks the middle term.
+    """d y / d x of one token, (D, D): (I - 1 1'/D - x^ x^'/D) / scale for layer norm; rms norm lacks 1 1'/D.
 
     ValueError if the token has no spread and eps is 0.
     """
@@ -28,8 +28,8 @@ def jacobian(x_D: np.ndarray, method: str, eps: float = 1e-5) -> np.ndarray:
     if norm.undefined.any():
         raise ValueError("This token has no spread and eps is 0: the norm has no derivative here.")
     unit, size = norm.values[0], len(x)
-    middle = np.ones((size, size)) / size if method == "layer norm" else 0.0
-    return (np.eye(size) - middle - np.outer(unit, unit) / size) / norm.scale[0, 0]
+    mean_term = np.ones((size, size)) / size if method == "layer norm" else 0.0
+    return (np.eye(size) - mean_term - np.outer(unit, unit) / size) / norm.scale[0, 0]
 
 
 def changes_by_token(x_TD: np.ndarray, method: str, token: int, **settings: object) -> np.ndarray:
@@ -66,7 +66,7 @@ def robust_range_of_others(x_TD: np.ndarray, token: int, feature: int) -> float:
     return float(np.ptp(np.delete(column, token))) / float(high - low) if high > low else np.nan
 
 
-def shares_below(x_N: np.ndarray, index: int) -> tuple[float, float, float]:
+def z_score_and_shares_below(x_N: np.ndarray, index: int) -> tuple[float, float, float]:
     """z-score (biased variance) of x[index], the share of a Gaussian below it, and the share of x below it."""
     x = np.asarray(x_N, float)
     z = float(normalise(x[:, None], "z-score").values[index, 0])
@@ -77,13 +77,15 @@ def shares_below(x_N: np.ndarray, index: int) -> tuple[float, float, float]:
 class Slopes:
     """Slopes of an activation over a table: largest |input|, saturated share, least slope, RMS slope."""
 
-    largest: float
+    largest_input: float
     saturated: float
     least: float
     rms: float
 
 
-def slopes(x_TD: np.ndarray, slope: Callable[[np.ndarray], np.ndarray], *, normed: bool, eps: float = 1e-5) -> Slopes:
+def slopes_at_inputs(
+    x_TD: np.ndarray, slope: Callable[[np.ndarray], np.ndarray], *, normed: bool, eps: float = 1e-5
+) -> Slopes:
     """Slopes of an activation, steepest at 0, at every number of a table (T, D), or of its layer norm if `normed`."""
     inputs = normalise(x_TD, "layer norm", eps=eps).values if normed else np.asarray(x_TD, float)
     values = slope(inputs)
@@ -123,7 +125,7 @@ def square_terms(x_ND: np.ndarray) -> np.ndarray:
 def descent_steps(x_ND: np.ndarray, *, target: float = 1e-3, max_steps: int = MAX_STEPS) -> int | None:
     """Steps of gradient descent on least squares with these features, at learning rate 1 / largest curvature.
 
-    From distance 1 in every weight to `target` times the initial distance; None if `max_steps` do not suffice.
+    Counts from distance 1 in every weight to `target` times the initial distance; None if `max_steps` do not suffice.
     """
     hessian = x_ND.T @ x_ND / len(x_ND)
     distance = np.ones(len(hessian))

@@ -265,7 +265,7 @@ class Trainer:
     def _receive(self, message: Message, worker: WorkerProcess) -> None:
         """Applies a message of the worker. Its first, "ready", is answered with all requests and questions."""
         if message["kind"] != "ready":
-            self._results.apply(message)
+            self._results.handle_message(message)
             return
         self._ready_at = time.monotonic()
         slowdowns, versions, devices = message["machine"], message["versions"], tuple(message["devices"])

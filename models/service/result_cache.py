@@ -92,7 +92,7 @@ class ResultCache:
         """Requests an answer for the next `seconds`; sends the question unless it is open already."""
         if is_new := message["key"] not in self.open_questions:
             self.open_questions[message["key"]] = OpenQuestion(message)
-        self.open_questions[message["key"]].demand.add(requester, 1, seconds)
+        self.open_questions[message["key"]].demand.add(requester, 1, seconds)  # a question has one row
         if is_new:
             self.post(message)
 
@@ -156,31 +156,33 @@ class ResultCache:
         for log in self.logs.values():
             log.rows()
 
-    def apply(self, message: Message) -> None:
-        """Stores the content of a message from the engine."""
+    def handle_message(self, message: Message) -> None:
+        """Stores the content of a message from the worker."""
+        key = message.get("key", "")
         with self.lock:
-            if message["kind"] == "at":
-                self.current_question = message["key"]
-                return
-            if message["kind"] == "answer":
-                self._store_answer(message["key"], message["value"], message["error"])
-            elif message["kind"] == "answering":
-                if message["key"] in self.open_questions:  # else it crossed with a cancellation
-                    self.progress[message["key"]] = message["share"]
-            elif message["kind"] == "queue":
-                self.queue = message["keys"]
-            elif message["kind"] == "dropped":
-                self.drop_question(message["key"])
-            elif message["kind"] == "forgotten":  # the engine has too many runs; the next request tells it of this one
-                if (log := self.requested.pop(message["key"], None)) is not None:
-                    log.sent_requests = ()
-            elif (log := self.logs.get(message["key"])) is not None:
-                if message["kind"] == "progress":
-                    log.read_progress(message)
-                else:
-                    log.fail(message["sentence"])
-                self._drop_logs()
-            self._notify(message.get("key", ""))
+            match message["kind"]:
+                case "at":
+                    self.current_question = key
+                    return
+                case "answer":
+                    self._store_answer(key, message["value"], message["error"])
+                case "answering":
+                    if key in self.open_questions:  # else the message crossed with a cancellation
+                        self.progress[key] = message["share"]
+                case "queue":
+                    self.queue = message["keys"]
+                case "dropped":
+                    self.drop_question(key)
+                case "forgotten":  # the worker has too many runs; the next request tells it of this one
+                    if (log := self.requested.pop(key, None)) is not None:
+                        log.sent_requests = ()
+                case kind if (log := self.logs.get(key)) is not None:
+                    if kind == "progress":
+                        log.read_progress(message)
+                    else:
+                        log.fail(message["sentence"])
+                    self._drop_logs()
+            self._notify(key)
 
     def drop_question(self, key: str) -> None:
         self.open_questions.pop(key, None)
@@ -250,7 +252,8 @@ class ResultCache:
         total_bytes = sum(log.size + log.nbytes for log in self.logs.values())
         if total_bytes <= self.log_bytes:
             return
-        for log in sorted(list(self.logs.values())[:-1], key=lambda log: log.trained):
+        older_logs = list(self.logs.values())[:-1]  # never the newest
+        for log in sorted(older_logs, key=lambda log: log.trained):
             if total_bytes > self.log_bytes and not log.is_requested:
                 total_bytes -= log.size + log.nbytes
                 del self.logs[log.key]
@@ -260,7 +263,7 @@ class ResultCache:
 def question_message(
     question: Question[Any], cfg: RunConfig, args: dict[str, Any], owner: Requester = NOBODY
 ) -> Message:
-    """The message of a question to the engine; equal questions have equal keys.
+    """The message of a question to the worker; equal questions have equal keys.
 
     ValueError, before anything is hashed, if configuration and arguments have more than MAX_QUESTION_BYTES.
     """

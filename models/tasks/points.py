@@ -20,9 +20,9 @@ EXTENT = 1.2  # the picture spans -EXTENT to EXTENT on both axes
 
 @dataclass(frozen=True)
 class Cloud:
-    """The distribution of points given their labels: `draw(label (B,), generator)`, (B, 2), plus Gaussian noise.
+    """The distribution of points given their labels: `draw(labels (B,), generator)`, (B, 2), plus Gaussian noise.
 
-    `noise` is its standard deviation per coordinate; `mean_square` is that of a coordinate, noise included.
+    `noise`: standard deviation of the noise per coordinate. `mean_square`: of a coordinate, noise included.
     """
 
     draw: Callable[[Tensor, torch.Generator], Tensor]
@@ -78,13 +78,13 @@ class Points(TaskData):
         self.scale = cloud.mean_square**-0.5
 
     def draw(self, count: int, source: torch.Generator) -> tuple[Tensor, Tensor]:
-        label = torch.randint(self.classes, (count,), generator=source)
-        return self._samples(label, source)
+        labels = torch.randint(self.classes, (count,), generator=source)
+        return self._samples(labels, source)
 
     @cached_property
     def held_out(self) -> tuple[Tensor, Tensor]:
-        label = torch.arange(HELD_OUT) % self.classes
-        return self._samples(label, generator(HELD_OUT_SEED, "held out", self.cfg.task))
+        labels = torch.arange(HELD_OUT) % self.classes
+        return self._samples(labels, generator(HELD_OUT_SEED, "held out", self.cfg.task))
 
     def picture(self, predict: Predict) -> Picture:
         """The net's predictions on a grid over the plane, and the held-out points.
@@ -107,8 +107,8 @@ class Points(TaskData):
             "labels": y[:, 0].cpu().numpy().astype(np.int8),
         }
 
-    def _samples(self, label: Tensor, source: torch.Generator) -> tuple[Tensor, Tensor]:
+    def _samples(self, labels: Tensor, source: torch.Generator) -> tuple[Tensor, Tensor]:
         """x (B, 1, 2) and y (B, 1) of the labels (B,), on the device."""
-        clean = self.cloud.draw(label, source)
+        clean = self.cloud.draw(labels, source)
         points = clean + self.cloud.noise * torch.randn(clean.shape, generator=source)
-        return to_device(points[:, None] * self.scale, self.device), to_device(label[:, None], self.device)
+        return to_device(points[:, None] * self.scale, self.device), to_device(labels[:, None], self.device)

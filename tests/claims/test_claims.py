@@ -94,7 +94,7 @@ def test_one_feature_is_bounded_and_holds_nearly_all() -> None:
 
 def test_batch_norm_remembers_nine_tenths_and_refuses_a_batch_of_one() -> None:
     memory = gathered("batch-norm-momentum")["torch"]
-    assert memory.kept == pytest.approx(0.9, abs=1e-5)
+    assert memory.old_weight == pytest.approx(0.9, abs=1e-5)
     assert memory.unbiased == 1
     assert "more than 1 value" in memory.refused
     assert memory.pair == pytest.approx(1, abs=1e-3)
@@ -343,7 +343,7 @@ CONTRARY: dict[str, tuple[str, Callable[[dict[str, Any]], None]]] = {
     ),
     "one-feature": (HOLDS, put("numbers", share=np.array([0.1, 0.1, 0.1]))),
     "batch-norm-cures": (HOLDS, signals(grad_norm=1.0)),
-    "batch-norm-momentum": (HOLDS, put("torch", kept=0.1, unbiased=0, refused="", eval=0.0)),
+    "batch-norm-momentum": (HOLDS, put("torch", old_weight=0.1, unbiased=0, refused="", eval=0.0)),
     "batch-norm-per-token": (HOLDS, put("torch", norm=SEEN, future=[0.0] * 3, neighbour=[0.0] * 3)),
     "covariate-shift": (HOLDS, no_shift),
     "pre-norm-stable": (HOLDS, stable),

@@ -21,7 +21,7 @@ from models.insight.surgery import (
     norm_slots,
     swappable_blocks,
 )
-from models.instruments.surgery import lesions, sublayers, surgery
+from models.instruments.surgery import lesions, sublayer_lesions, surgery
 from models.nets import IdentitySublayer, build_model
 from models.spec import TASKS, RunConfig
 from models.spec.plan import block_name
@@ -227,7 +227,7 @@ def test_a_sublayer_that_is_skipped_is_the_net_built_without_it(arrangement, kin
     cfg = RunConfig.arranged(arrangement, **TINY, **NETS["transformer"])
     snapshot = still_at(cfg)
     before = str(snapshot.model)
-    found = result_of(sublayers(snapshot))
+    found = result_of(sublayer_lesions(snapshot))
     assert str(snapshot.model) == before
     one, all_of_them = (scored(built_without(cfg, blocks, snapshot.model, kind), cfg) for blocks in ([2], [1, 2, 3]))
     assert (found.without[kind].loss[1], found.without[kind].accuracy[1]) == pytest.approx(one, rel=1e-5)
@@ -237,7 +237,7 @@ def test_a_sublayer_that_is_skipped_is_the_net_built_without_it(arrangement, kin
 
 def test_an_mlp_has_no_sublayers_of_two_kinds():
     with pytest.raises(ValueError, match="only a transformer"):
-        result_of(sublayers(still_at(RunConfig(**TINY))))
+        result_of(sublayer_lesions(still_at(RunConfig(**TINY))))
 
 
 @pytest.mark.parametrize("net", NETS)

@@ -27,7 +27,7 @@ def test_the_nets_learn_as_autograd_and_sgd_have_it(residual, layers, size, bend
         np.testing.assert_allclose(found.outputs[step], stream.detach().numpy(), atol=1e-9)
         assert found.losses[step] == pytest.approx(loss.item(), abs=1e-8)
         if step == 40:
-            assert found.branches[-1] == pytest.approx(made.square().mean().sqrt().item())
+            assert found.branch_rms[-1] == pytest.approx(made.square().mean().sqrt().item())
         descent.zero_grad()
         loss.backward()
         descent.step()
@@ -48,7 +48,7 @@ def test_branches_of_0_start_at_the_loss_of_the_bend_alone_and_at_that_of_the_wh
     assert found["plain"].losses[0] == pytest.approx(np.mean((POINTS + bend) ** 2) / 2)
     straight = nets(0.0, 4, 0.0)
     np.testing.assert_array_equal(straight["residual"].losses, 0)
-    np.testing.assert_array_equal(straight["residual"].branches, 0)
+    np.testing.assert_array_equal(straight["residual"].branch_rms, 0)
 
 
 @pytest.mark.parametrize("seed", range(4))

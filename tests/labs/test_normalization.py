@@ -25,13 +25,13 @@ from models.labs.normalization_laws import (
     range_of_others,
     robust_range_of_others,
     share_of_range,
-    shares_below,
-    shortfall,
-    slopes,
+    slopes_at_inputs,
     square_terms,
+    unbiased_std_shortfall,
     unequal_features,
     with_outlier,
     with_spread,
+    z_score_and_shares_below,
 )
 from models.labs.recurrent import recurrent_statistics
 from models.labs.tables import TABLES, WILDNESS_FACTORS, wild_table
@@ -61,13 +61,13 @@ def test_the_slopes_behind_a_table_are_torchs_and_a_norm_keeps_them_from_saturat
         x = torch.tensor(times * SOME)
         z = (nn.functional.layer_norm(x, (6,), eps=1e-5) if normed else x).requires_grad_()
         (slope,) = torch.autograd.grad(getattr(torch, activation)(z).sum(), z)
-        found = slopes(times * SOME, ACTIVATIONS[activation][1], normed=normed)
+        found = slopes_at_inputs(times * SOME, ACTIVATIONS[activation][1], normed=normed)
         assert found.rms == pytest.approx(slope.square().mean().sqrt().item(), rel=1e-5)
         assert found.least == pytest.approx(slope.min().item(), rel=1e-5, abs=1e-12)
         assert found.saturated == pytest.approx((slope < 0.1 * most).double().mean().item())
-        assert found.largest == pytest.approx(z.abs().max().item())
+        assert found.largest_input == pytest.approx(z.abs().max().item())
         if normed:
-            assert found.largest <= np.sqrt(5) * (1 + 1e-9)
+            assert found.largest_input <= np.sqrt(5) * (1 + 1e-9)
             assert found.rms > 0.5 * most
     if not normed:
         assert found.rms < 0.2 * most
@@ -161,7 +161,7 @@ def test_layer_norm_by_hand_comes_out_too_short(width, percent):
         normalise(x[None], "layer norm", eps=1e-9).values
     )
     assert 100 * shrunk == pytest.approx(percent, abs=0.051)
-    assert shortfall(width) == pytest.approx(shrunk, abs=1e-6)
+    assert unbiased_std_shortfall(width) == pytest.approx(shrunk, abs=1e-6)
 
 
 def test_batch_norm_in_training_and_in_use():
@@ -647,7 +647,7 @@ def test_min_max_and_z_score_leave_the_same_share_and_median_over_iqr_keeps_the_
 def test_a_z_score_stands_beside_the_shares_of_a_gaussian_and_of_the_table():
     x = np.array([1.0, 2.0, 2.0, 3.0, 40.0])
     for at in range(5):
-        z, gaussian, table = shares_below(x, at)
+        z, gaussian, table = z_score_and_shares_below(x, at)
         assert z == pytest.approx((x[at] - x.mean()) / x.std())
         assert gaussian == pytest.approx(
             torch.distributions.Normal(0, 1).cdf(torch.tensor(z).double()).item(), abs=1e-6

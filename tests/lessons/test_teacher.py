@@ -13,7 +13,7 @@ from streamlit.testing.v1 import AppTest
 from components.charts.parts import scaled_figure
 from components.lessons.runs import lesson_chart
 from components.shell.hidden_parts import MAX_NAMES, PARTS, parse_names
-from components.shell.qr import qr_code
+from components.shell.qr import qr_code_html
 from components.teacher.page import PLAYGROUND
 from models.lessons.lessons import LESSONS
 from models.spec import RunConfig, knobs
@@ -335,7 +335,7 @@ def test_the_address_of_the_playground_as_it_stands_opens_it_without_what_was_ch
 
 def test_the_qr_code_is_of_the_link_that_is_handed_out() -> None:
     link = "https://host/base/join?c=ABCD"
-    said = qr_code(link)
+    said = qr_code_html(link)
     assert 'alt="QR code of the link to hand out"' in said
     assert segno.make(link, error="m", micro=False).svg_data_uri(scale=6, border=4, light="white") in said
-    assert said != qr_code(link + "2")
+    assert said != qr_code_html(link + "2")

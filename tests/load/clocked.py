@@ -34,7 +34,7 @@ def _clocked(rest: float) -> Trainer:
     """A trainer that notes every slice: when its first row was begun and its last one done, and their numbers."""
     trainer = Trainer(COMMAND, start_delay=rest)
     results = trainer._results
-    file: Callable[[Message], None] = results.apply
+    file: Callable[[Message], None] = results.handle_message
 
     def noted(message: Message) -> None:
         if message["kind"] == "progress":
@@ -44,7 +44,7 @@ def _clocked(rest: float) -> Trainer:
                 slices.append((end - message["seconds"], end, known, message["length"]))
         file(message)
 
-    results.apply = noted  # type: ignore[method-assign]
+    results.handle_message = noted  # type: ignore[method-assign]
     return trainer
 
 

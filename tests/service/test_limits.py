@@ -173,7 +173,7 @@ class Readers:
 
     def hear(self, message: Message) -> None:
         self.heard.append(message)
-        self.results.apply(message)
+        self.results.handle_message(message)
 
     def want(self, cfg: RunConfig, seconds: float = 60.0, session: str = "", until: int = 0, address: str = "") -> None:
         who = Requester(session, "", key_of(cfg), address=address)

@@ -508,7 +508,7 @@ def test_the_folder_of_runs_belongs_to_one_server_and_stays_within_its_bound(
     kept = ResultCache(tmp_path)
     old, new = (kept.add_log(RunConfig(seed=seed, steps=5000)) for seed in (1, 2))
     for at, log in enumerate((old, new)):
-        kept.apply(progress(log, 2000))
+        kept.handle_message(progress(log, 2000))
         os.utime(log.folder / ROWS, (at, at))
     folder = open_folder(60_000)
     assert (folder, old.exists(), new.exists()) == (tmp_path.resolve(), False, True)
@@ -604,7 +604,7 @@ def test_logs_are_dropped_by_weight_the_longest_unused_first_and_never_while_wan
     kept.request_rows(logs[1], NOBODY, 5000, PATIENCE)
     for log in logs:
         kept.add_log(log.cfg)
-        kept.apply(progress(log, 2000))
+        kept.handle_message(progress(log, 2000))
     assert list(kept.logs) == [logs[1].key, logs[3].key]
     assert logs[0].trace() is not None
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted(log.folder.name for log in (logs[1], logs[3]))
@@ -657,7 +657,7 @@ def test_a_log_weighs_what_it_takes(depth: int, overrides: tuple[Any, ...], tmp_
 def test_empty_logs_are_dropped_before_any_with_rows(tmp_path: Path) -> None:
     kept = ResultCache(tmp_path, log_bytes=150_000)
     finished_long_ago = kept.add_log(RunConfig(steps=5000))
-    kept.apply(progress(finished_long_ago, 2000))
+    kept.handle_message(progress(finished_long_ago, 2000))
     for seed in range(1, 200):
         kept.add_log(RunConfig(seed=seed))
     assert finished_long_ago.key in kept.logs
@@ -682,15 +682,15 @@ def test_a_question_that_is_too_long_is_refused_and_neither_sent_nor_kept(
 
 def test_errors_are_few_and_short_and_weigh_on_no_answer(tmp_path: Path) -> None:
     kept = ResultCache(tmp_path)
-    kept.apply({"kind": "answer", "key": "good", "value": {"x": 1.0}, "error": ""})
+    kept.handle_message({"kind": "answer", "key": "good", "value": {"x": 1.0}, "error": ""})
     tracemalloc.start()
     began = tracemalloc.get_traced_memory()[0]
     for at in range(20):
-        kept.apply({"kind": "answer", "key": str(at), "value": None, "error": f"{at}" + "x" * 3_000_000})
+        kept.handle_message({"kind": "answer", "key": str(at), "value": None, "error": f"{at}" + "x" * 3_000_000})
     assert tracemalloc.get_traced_memory()[0] - began < 1e6
     tracemalloc.stop()
     for at in range(2 * result_cache.MAX_ERRORS):
-        kept.apply({"kind": "answer", "key": f"more {at}", "value": None, "error": "no"})
+        kept.handle_message({"kind": "answer", "key": f"more {at}", "value": None, "error": "no"})
     assert len(kept.errors) == result_cache.MAX_ERRORS
     assert list(kept.answers) == ["good"]
 
@@ -701,7 +701,7 @@ def test_the_key_of_a_question_has_a_fixed_length_and_an_answer_counts_it(tmp_pa
     assert len(short["key"]) == len(long["key"]) == 64
     kept = ResultCache(tmp_path, answer_bytes=10_000)
     for at in range(1000):
-        kept.apply({"kind": "answer", "key": f"{at:064}", "value": {}, "error": ""})
+        kept.handle_message({"kind": "answer", "key": f"{at:064}", "value": {}, "error": ""})
     assert len(kept.answers) < 10_000 / 64
 
 
@@ -765,7 +765,7 @@ def test_a_message_that_cannot_be_filed_restarts_the_worker_and_the_rows_come_ou
 ) -> None:
     trainer = Trainer(back_off=[0.0])
     raised: list[str] = []
-    apply = trainer._results.apply
+    apply = trainer._results.handle_message
 
     def fails_once(message: dict[str, Any]) -> None:
         if message["kind"] == "progress" and not raised:
@@ -773,7 +773,7 @@ def test_a_message_that_cannot_be_filed_restarts_the_worker_and_the_rows_come_ou
             raise RuntimeError("a secret")
         apply(message)
 
-    monkeypatch.setattr(trainer._results, "apply", fails_once)
+    monkeypatch.setattr(trainer._results, "handle_message", fails_once)
     try:
         log = finished(trainer.request_rows(SMALL, SMALL.steps, seconds=PATIENCE))
         assert raised == [log.key]

@@ -13,7 +13,7 @@ from components.charts.colour import SIGNAL
 from components.charts.tokens import token_map
 from components.controls import form
 from components.instruments.lens import distance_chart, lens_map, lens_rows
-from components.instruments.panel import InstrumentPanel
+from components.instruments.panel import InstrumentPanel, Measured
 from components.labs.autoregression.text import KEY, choose_position
 from components.labs.examples import numbered_names
 from components.labs.parts import draw_charts, draw_finding, line_chart
@@ -21,7 +21,7 @@ from components.shell.link import PAGES
 from components.shell.page_links import link_to_playground
 from components.shell.static_chart import static_chart
 from models import answers
-from models.answers import Change, Refinement
+from models.answers import Change, Refinement, Revision
 from models.content import Texts
 from models.insight.lens import lens_sentence, visible_token
 from models.insight.words import count_in_words
@@ -44,20 +44,20 @@ class LensHead(Settings):
     head: Annotated[str, Knob("Head", choices={})] = MEAN_HEAD
 
 
-def draw_revision(panel: InstrumentPanel, text: str, count: int) -> Sequence[str]:
-    """How the last token changes earlier positions, with and without the mask. Returns the symbols the net can read."""
+def draw_revision(panel: InstrumentPanel, text: str, count: int) -> Measured[Revision] | None:
+    """Draws how the last of `count` tokens changes earlier positions, with and without the mask, and returns it."""
     if count < 2:
         st.info(TEXTS("one token"))
-        return ()
+        return None
     answer = panel.ask(answers.REVISION, text=text)
     if answer is None:
-        return ()
+        return None
     tokens, causal, unmasked = answer.value.tokens, answer.value.causal, answer.value.unmasked
     draw_charts(KEY, revision_chart(tokens[:-1], causal.difference, unmasked.difference))
     draw_finding(revision_sentence(causal, unmasked, tokens[-1]), "measured")
     with st.expander("What is compared"):
         st.markdown(TEXTS("what is compared"))
-    return _readable_symbols(answer.cfg, answer.value.classes) if answer.cfg == panel.cfg else ()
+    return answer
 
 
 def draw_refinement(panel: InstrumentPanel, text: str) -> None:
@@ -154,7 +154,7 @@ def attention_map(tokens: Sequence[str], weights: np.ndarray, position: int) -> 
     )
 
 
-def _readable_symbols(cfg: RunConfig, classes: Sequence[str]) -> Sequence[str]:
+def readable_symbols(cfg: RunConfig, classes: Sequence[str]) -> Sequence[str]:
     """The characters that the net can also write, or the numbers of the task."""
     task = TASKS[cfg.task]
     return list(classes) if task.kind == "text" else [str(i) for i in range(task.vocabulary)]

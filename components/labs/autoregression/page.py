@@ -107,8 +107,9 @@ def _draw_parts(panel: InstrumentPanel) -> bool:
     if read is not None:
         read_text, token_count = read
         with earlier_tab:
-            symbols = inside.draw_revision(panel, read_text, token_count)
-            if symbols:
+            revision = inside.draw_revision(panel, read_text, token_count)
+            if revision is not None and revision.cfg == panel.cfg:
+                symbols = inside.readable_symbols(revision.cfg, revision.value.classes)
                 edited.draw(panel, read_text, symbols)
         with blocks_tab:
             inside.draw_refinement(panel, read_text)

@@ -145,7 +145,7 @@ def choose_position(measured: Measured[Any], text: str, name: str) -> int:
     names = {i: f"{i + 1}: {visible_token(token)}" for i, token in enumerate(tokens)}
     last = len(tokens) - 1
     is_outdated = measured.args != {"text": text}  # another text has other positions
-    drawn = form.draw(Places, KEY, Places(last, last), only=[name], legal={name: names}, bound=is_outdated)
+    drawn = form.draw(Places, KEY, Places(last, last), only=[name], legal={name: names}, is_kept=is_outdated)
     return int(getattr(drawn, name))
 
 
@@ -159,15 +159,15 @@ def keep_prompt(task: str, example: PromptExample) -> None:
 def _draw_prompt(cfg: RunConfig) -> str:
     symbols = "characters, ↵ for a new line" if _is_endless(cfg) else "symbols as numbers, separated by spaces"
     knob = Knob(f"Prompt: {symbols}", high=MAX_PROMPT_CHARACTERS)
-    typed = form.draw(Prompt, KEY, variant=cfg.task, only=["prompt"], legal={"prompt": knob}, bound=True).prompt
+    typed = form.draw(Prompt, KEY, variant=cfg.task, only=["prompt"], legal={"prompt": knob}, is_kept=True).prompt
     return typed.replace("↵", "\n")
 
 
 def _draw_settings(cfg: RunConfig) -> tuple[dict[str, Any], int]:
     """Temperature, seed of the draws and end symbol ("" for none) as arguments of a question, and the length."""
-    drawn = form.draw(Generation, KEY, bound=True)
+    drawn = form.draw(Generation, KEY, is_kept=True)
     ends = {end: visible_token(end) for end in _end_symbols(cfg.task)}
-    end = form.draw(Prompt, KEY, variant=cfg.task, only=["end"], legal={"end": ends}, bound=True).end
+    end = form.draw(Prompt, KEY, variant=cfg.task, only=["end"], legal={"end": ends}, is_kept=True).end
     end = "" if end == NO_END else end
     return {"temperature": round(drawn.temperature, 3), "seed": drawn.seed, "end": end}, drawn.length
 

@@ -22,7 +22,7 @@ from models.content import Texts
 from models.labs.built_norm import TORCH_EPS, TORCH_NORM, NormLines, digits, first_difference
 from models.labs.learned_rows import STEPS, TrainedRows, largest_rate, least_loss, train_rows
 from models.labs.normalization import normalise
-from models.labs.normalization_laws import shortfall
+from models.labs.normalization_laws import unbiased_std_shortfall
 from models.spec import RunConfig
 from models.spec.knob import Knob
 from models.spec.settings import Settings
@@ -81,8 +81,8 @@ def draw_built_norm(lab: LabTable) -> None:
     with beside:
         poll_while(BUILT_KEY, draw_answer)
     if not lines.biased:
-        wide = {width: shortfall(width) for width in (64, 512)}
-        st.markdown(TEXTS("by hand", less=len(x) - 1, features=len(x), own=shortfall(len(x)), wide=wide))
+        wide = {width: unbiased_std_shortfall(width) for width in (64, 512)}
+        st.markdown(TEXTS("by hand", less=len(x) - 1, features=len(x), own=unbiased_std_shortfall(len(x)), wide=wide))
 
 
 def draw_learned_rows(lab: LabTable) -> None:

@@ -24,7 +24,8 @@ from models.spec.settings import Settings
 TEXTS = Texts("labs/normalization")
 KEY = "normalization_few"
 NORMS = ("none", "layer norm", "batch norm")
-STEPS, SEED_COUNT = 240, 2
+STEPS = 240
+SEED_COUNT = 2
 SAMPLE_COUNTS = (20, 50, 100, 200, 500)
 
 
@@ -36,14 +37,14 @@ class FewDigits(Settings):
         int, Knob("Digits to learn from", choices=dict.fromkeys(SAMPLE_COUNTS), link="digits", control="steps")
     ] = 100
     lr: Annotated[float, Knob("Learning rate of all nets", low=0.0001, high=0.1, link="rate")] = 0.01
-    level: Annotated[bool, Knob("Branches times 1/√depth")] = True
+    scales_branches: Annotated[bool, Knob("Branches times 1/√depth", link="level")] = True
 
 
 def draw_overfitting(_table: LabTable) -> None:
-    """Two common claims about norms, tested."""
+    """Draws a test of two claims about norms: that they prevent overfitting, and that they flatten the landscape."""
     st.markdown(TEXTS("few digits", steps=STEPS, seeds=SEED_COUNT))
     settings = form.draw(FewDigits, KEY)
-    cfg = configuration(settings.lr, settings.level)
+    cfg = configuration(settings.lr, settings.scales_branches)
     label = f"Train {len(NORMS) * SEED_COUNT} nets"
     args: dict[str, Any] = {"norms": list(NORMS), "samples": settings.samples, "seeds": SEED_COUNT}
     run_on_button(KEY, answers.FEW_SAMPLES, cfg, _draw_results, label=label, doing="Training and measuring", **args)
@@ -71,13 +72,14 @@ def _draw_results(result: Overfitting) -> None:
     st.caption(TEXTS("a number per seed"))
 
 
-def configuration(lr: float, level: bool) -> RunConfig:
+def configuration(lr: float, scales_branches: bool) -> RunConfig:
     """The nets' configuration, apart from norm and seed."""
-    return RunConfig(depth=4, width=32, steps=STEPS, batch=32, lr=lr, branch_scale="1/sqrt(depth)" if level else 1.0)
+    branch_scale = "1/sqrt(depth)" if scales_branches else 1.0
+    return RunConfig(depth=4, width=32, steps=STEPS, batch=32, lr=lr, branch_scale=branch_scale)
 
 
 def loss_chart(title: str, steps: list[int], loss: np.ndarray) -> Figure:
-    """The mean over seeds of a loss (norms, seeds, steps), one line per norm."""
+    """Mean over seeds of a loss, (norms, seeds, steps), as one line per norm."""
     names = ["no norm" if norm == "none" else norm for norm in NORMS]
     lines = dict(zip(names, loss.mean(1), strict=True))
     axes: dict[str, Any] = {"axis": "linear", "x": "step", "unit": "cross-entropy", "hue": LOSS, "guides": (0.0,)}

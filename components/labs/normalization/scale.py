@@ -26,11 +26,11 @@ from models.labs.normalization_laws import (
     range_of_others,
     robust_range_of_others,
     share_of_range,
-    shares_below,
-    slopes,
+    slopes_at_inputs,
     square_terms,
     unequal_features,
     with_outlier,
+    z_score_and_shares_below,
 )
 from models.spec.knob import Knob
 from models.spec.settings import Settings
@@ -135,7 +135,7 @@ def draw_saturation(lab: LabTable) -> None:
 
     def slopes_at(factor: float) -> list[Slopes]:
         return [
-            slopes(factor * lab.values, ACTIVATIONS[curve][1], normed=before != "nothing", eps=lab.eps)
+            slopes_at_inputs(factor * lab.values, ACTIVATIONS[curve][1], normed=before != "nothing", eps=lab.eps)
             for curve, before in ACTIVATION_INPUTS
         ]
 
@@ -149,7 +149,7 @@ def draw_saturation(lab: LabTable) -> None:
         {
             "activation": [curve for curve, _ in ACTIVATION_INPUTS],
             "before it": [before for _, before in ACTIVATION_INPUTS],
-            "largest |z|": number_cells(slope.largest for slope in chosen),
+            "largest |z|": number_cells(slope.largest_input for slope in chosen),
             "saturated": [f"{slope.saturated:.0%}" for slope in chosen],
             "least slope": number_cells((slope.least for slope in chosen), 3),
             "RMS of the slope": number_cells((slope.rms for slope in chosen), 3),
@@ -180,7 +180,7 @@ def outlier_sentence(values: np.ndarray, moved: np.ndarray, row: int, feature: i
     else:
         sentence = TEXTS("no quartiles")
     warning = f" {TEXTS('few tokens for quartiles')}" if len(values) < MIN_QUARTILE_TOKENS else ""
-    z, gaussian, table = shares_below(moved[:, feature], row)
+    z, gaussian, table = z_score_and_shares_below(moved[:, feature], row)
     return f"{sentence}{warning} {TEXTS('below', token=name, z=z, gaussian=gaussian, table=table)}"
 
 

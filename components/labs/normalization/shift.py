@@ -68,7 +68,7 @@ def _draw_results(block: int, net: str, result: CovariateShift) -> None:
         "accuracy": [f"{share:.0%}" for share in result.accuracy],
     }
     named_table("Shift and loss by norm", columns)
-    form.draw(ShiftedNets, KEY, only=["film"], bound=True)
+    form.draw(ShiftedNets, KEY, only=["film"], is_kept=True)
     draw_charts(KEY, feature_map(result, net))
     st.caption(TEXTS("shifts put back"))
 

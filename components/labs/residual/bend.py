@@ -17,7 +17,8 @@ from models.spec.settings import Settings
 
 TEXTS = Texts("labs/residual")
 KEY = "residual_bend"
-STEPS, LEARNING_RATE = 200, 0.03
+STEPS = 200
+LEARNING_RATE = 0.03
 
 
 @dataclass(frozen=True)
@@ -38,30 +39,34 @@ def draw() -> None:
     nets = {name: _train(bend, layers, size, seed, name == "residual") for name in ("residual", "plain")}
     draw_charts(KEY, function_chart(bend, nets, settings.step), loss_chart(nets), height=300)
     draw_finding(bend_sentence(bend, nets))
-    branches = {f"layer {layer}": size for layer, size in enumerate(nets["residual"].branches, start=1)}
+    branches = {f"layer {layer}": rms for layer, rms in enumerate(nets["residual"].branch_rms, start=1)}
     draw_sentence(TEXTS("branches learned", branches=branches))
 
 
 def bend_sentence(bend: float, nets: dict[str, TrainedNet]) -> str:
-    """The sizes of bend and target, where both nets start, and which of them ends lower."""
+    """RMS of bend and target, the first losses, and which net ends at the lower loss, as sentences."""
     residual, plain = (nets[name].losses for name in ("residual", "plain"))
-    whole = target(bend)
-    steps_below = np.flatnonzero(plain <= residual[0])
+    bend_rms = _rms(target(bend) - POINTS)
+    target_rms = _rms(target(bend))
+    residual_start = residual[0]
+    catch_up_steps = np.flatnonzero(plain <= residual_start)
     start = TEXTS("plain never catches up", steps=STEPS)
-    if len(steps_below):
-        start = TEXTS("plain catches up", steps=int(steps_below[0]))
+    if len(catch_up_steps):
+        start = TEXTS("plain catches up", steps=int(catch_up_steps[0]))
     diverged = [name for name, net in nets.items() if len(net.losses) <= STEPS]
     heading = "residual ends lower" if residual[-1] < plain[-1] else "plain ends lower"
     end = f"diverged: {' and '.join(diverged)}" if diverged else TEXTS(heading, residual=residual[-1], plain=plain[-1])
-    return TEXTS("bend", own=_rms(whole - POINTS), whole=_rms(whole), first=residual[0], start=start, end=end)
+    return TEXTS("bend", own=bend_rms, whole=target_rms, first=residual_start, start=start, end=end)
 
 
 def function_chart(bend: float, nets: dict[str, TrainedNet], step: int) -> Figure:
-    """The target, and the functions of both nets after some steps."""
+    """The target, and the function of each net after `step` steps or, if it diverged before, after its last."""
     outputs = {name: net.outputs[min(step, len(net.outputs) - 1)] for name, net in nets.items()}
-    lines, roles = {"target": target(bend)} | outputs, ("formula", "now", "other")
-    title, sites = f"Functions after {step} steps", [f"{x:.1f}" for x in POINTS]
-    return line_chart(title, sites, lines, roles, axis="linear", x="x", unit="output", hue=SIGNAL)
+    lines = {"target": target(bend)} | outputs
+    roles = ("formula", "now", "other")
+    title = f"Functions after {step} steps"
+    x_labels = [f"{x:.1f}" for x in POINTS]
+    return line_chart(title, x_labels, lines, roles, axis="linear", x="x", unit="output", hue=SIGNAL)
 
 
 def loss_chart(nets: dict[str, TrainedNet]) -> Figure:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from models.export.script.quote import arguments_of, quoted
+from models.export.script.quote import arguments_of, quote_definitions
 from models.spec import TASKS, RunConfig
 
 DATA = Path(__file__).parents[2] / "tasks" / "data"
@@ -109,15 +109,15 @@ def data_code(cfg: RunConfig) -> str:
     if kind == "image":
         return DIGITS
     if kind == "text":
-        return BOOK.format(quoted=quoted(("models.tasks.book", "windows")))
+        return BOOK.format(quoted=quote_definitions(("models.tasks.book", "windows")))
     _, rule = arguments_of("models.tasks.__init__", "DATASETS", cfg.task)
     if kind == "sequence":
-        return SEQUENCES.format(quoted=quoted(("models.tasks.sequences", rule)), rule=rule, task=cfg.task)
+        return SEQUENCES.format(quoted=quote_definitions(("models.tasks.sequences", rule)), rule=rule, task=cfg.task)
     module = "models.tasks.points"
     draw, mean_square, noise = arguments_of(module, rule)
     definitions = [(module, name) for name in (draw, *re.findall(r"\b_[A-Z_]+\b", mean_square))]
     return POINTS.format(
-        quoted=quoted(*definitions),
+        quoted=quote_definitions(*definitions),
         draw=draw,
         mean_square=mean_square,
         noise=noise,

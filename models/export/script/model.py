@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from models.export.script.quote import Definition, quoted
+from models.export.script.quote import Definition, quote_definitions
 from models.spec import RunConfig, plan
 from models.spec.code import DROPOUTS, RELATIVE, branch_code, filled_slots, norm_call, norm_code, sum_code
 from models.spec.parametrization import score_scale
@@ -40,7 +40,7 @@ def _quoted_parts(cfg: RunConfig) -> str:
         ]
         definitions += [("models.nets.embedding", "Positions")] * (cfg.position in ("sinusoidal", "learned"))
         definitions += [("models.nets.embedding", "sinusoids")] * (cfg.position == "sinusoidal")
-    return quoted(*definitions)
+    return quote_definitions(*definitions)
 
 
 def kinds_of(cfg: RunConfig) -> dict[str, SublayerPlan]:

@@ -9,7 +9,7 @@ ROOT = Path(__file__).parents[3]
 Definition = tuple[str, str]  # module, name
 
 
-def quoted(*definitions: Definition) -> str:
+def quote_definitions(*definitions: Definition) -> str:
     """Source of top-level definitions and their dependencies, each once and before its first use."""
     sources: dict[Definition, str] = {}
     for module, name in definitions:
@@ -40,6 +40,7 @@ def arguments_of(module: str, name: str, key: str = "") -> tuple[str, ...]:
 
 
 def _collect(module: str, name: str, sources: dict[Definition, str]) -> None:
+    """Adds the source of a definition to `sources`, after those of its dependencies."""
     source, definitions, imports = _parsed(module)
     if name in imports:
         _collect(imports[name], name, sources)
@@ -49,12 +50,13 @@ def _collect(module: str, name: str, sources: dict[Definition, str]) -> None:
     node = definitions[name]
     for dependency in sorted({part.id for part in ast.walk(node) if isinstance(part, ast.Name)} - {name}):
         _collect(module, dependency, sources)
-    sources[module, name] = _text(source, node)
+    sources[module, name] = _source_with_decorators(source, node)
 
 
-def _text(source: str, node: ast.stmt) -> str:
-    first = min([node.lineno, *(d.lineno for d in getattr(node, "decorator_list", []))])
-    return "\n".join(source.splitlines()[first - 1 : node.end_lineno])
+def _source_with_decorators(source: str, node: ast.stmt) -> str:
+    decorators = getattr(node, "decorator_list", [])
+    first_line = min([node.lineno, *(decorator.lineno for decorator in decorators)])
+    return "\n".join(source.splitlines()[first_line - 1 : node.end_lineno])
 
 
 @cache

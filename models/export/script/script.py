@@ -6,7 +6,7 @@ from textwrap import indent
 from models.export.script.data import data_code, embedded_data
 from models.export.script.model import model_code
 from models.export.script.net import net_code
-from models.export.script.quote import quoted
+from models.export.script.quote import quote_definitions
 from models.spec import RunConfig, arrangement_of
 from models.spec.code import block_code
 from models.spec.parametrization import ADAM, depth_ratio, has_uniform_rates, width_ratio
@@ -109,7 +109,7 @@ if __name__ == "__main__":
 def standalone_script(cfg: RunConfig, name: str = "run.py") -> str:
     """Script of a configuration; `name`: its file name, for the usage lines."""
     body = [
-        quoted(("models.generator", "generator")),
+        quote_definitions(("models.generator", "generator")),
         data_code(cfg),
         model_code(cfg),
         net_code(cfg),
@@ -196,7 +196,7 @@ def _train(cfg: RunConfig) -> str:
         )
         arguments = "groups, lr=LR"
     optimizer += f"    optimizer = {OPTIMIZERS[cfg.optimizer].format(arguments=arguments)}"
-    quote = "" if has_uniform_rates(cfg) else quoted(("models.spec.parametrization", "scaling_factors"))
+    quote = "" if has_uniform_rates(cfg) else quote_definitions(("models.spec.parametrization", "scaling_factors"))
     parts = [
         rate,
         quote,
