@@ -67,3 +67,27 @@ def test_every_page_says_under_its_title_or_in_its_help_what_one_does_there_and_
         said = ast.literal_eval(text.left if isinstance(text, ast.BinOp) else text)
         assert 40 < len(said) < 220
         assert said.endswith(".")
+
+
+# Words that fit any value, and so say nothing of it.
+FILLERS = frozenset(["asked", "found", "given", "held", "kept", "known", "made", "one", "own", "said", "thing", "told"])
+CODE = [
+    path
+    for folder in ("addnorm", "benchmarks", "components", "models", "pages")
+    for path in (ROOT / folder).rglob("*.py")
+]
+
+
+def names_in(tree: ast.AST) -> Iterator[str]:
+    """What a module defines or assigns: functions, classes, parameters, variables and attributes."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.FunctionDef(name=name) | ast.ClassDef(name=name) | ast.arg(arg=name):
+                yield name
+            case ast.Name(id=name, ctx=ast.Store()) | ast.Attribute(attr=name, ctx=ast.Store()):
+                yield name
+
+
+def test_no_name_in_the_code_is_a_word_that_fits_anything() -> None:
+    names = {(path.name, name) for path in CODE for name in names_in(ast.parse(path.read_text("utf-8")))}
+    assert [(file, name) for file, name in sorted(names) if name.strip("_") in FILLERS] == []
