@@ -20,7 +20,8 @@ from models.maps.spec import MapSpec
 from models.maps.table import MEASURES, by_cell, grid
 from models.spec import knobs
 
-HATCH_OFFSETS = (-0.25, 0.0, 0.25)  # of the strokes of a hatched cell from its middle, in cells
+HATCH_OFFSETS = (-0.25, 0.0, 0.25)  # distance of each stroke from the middle of a diverged cell, in cells
+HATCH_REACH = 0.42  # half the width of the middle stroke, in cells
 
 
 class LineStyle(NamedTuple):
@@ -77,7 +78,7 @@ def panel(
 
     `chosen`: the cell with a frame, if it belongs to this arrangement.
     """
-    kind = MEASURES[measure]
+    definition = MEASURES[measure]
     layout = layout_of(arrangement, x=knobs()[spec.x.field][1].label, y=knobs()[spec.y.field][1].label, legend=False)
     layout["xaxis"] |= _ticks(spec.x.values)
     layout["yaxis"] |= _ticks(spec.y.values)
@@ -98,11 +99,11 @@ def panel(
         "zmax": scale[1],
         "xgap": 1,
         "ygap": 1,
-        "colorbar": colour_bar(kind.unit),
+        "colorbar": colour_bar(definition.unit),
     }
     if chosen is not None and chosen.arrangement == arrangement:
         layout["shapes"] = frame_around(spec.x.values.index(chosen.x), spec.y.values.index(chosen.y))
-    heatmap = fixed_map(shade, values, log=kind.log, bare=True)
+    heatmap = fixed_map(shade, values, log=definition.log, bare=True)
     return figure_of([heatmap, *_hatching(divergence_steps, values)], layout, "")
 
 
@@ -222,7 +223,7 @@ def _hatching(divergence_steps: np.ndarray, values: np.ndarray) -> list[dict[str
     ys: list[float | None] = []
     for row, column in np.argwhere(np.isfinite(divergence_steps)).tolist():
         for offset in HATCH_OFFSETS:
-            half = 0.42 - abs(offset)
+            half = HATCH_REACH - abs(offset)
             xs += [column - half + offset, column + half + offset, None]
             ys += [row - half - offset, row + half - offset, None]
     if not xs:
@@ -250,16 +251,16 @@ def _hatching(divergence_steps: np.ndarray, values: np.ndarray) -> list[dict[str
 
 
 def _hover_text(spec: MapSpec, runs: Sequence[Outcome], x: float, y: float) -> str:
-    """The hover text of a cell."""
+    """The settings of a cell and the outcomes of its runs, one for each seed."""
     lines = [f"{knobs()[spec.x.field][1].label} {number(x, 6)}, {knobs()[spec.y.field][1].label} {number(y, 6)}"]
     if not runs:
         return lines[0] + "<br>not computed yet"
     diverged = [run for run in runs if run.diverged is not None]
     finished = [run for run in runs if run.diverged is None]
     if diverged:
-        first = min(diverged, key=lambda run: run.diverged or 0)
+        earliest = min(diverged, key=lambda run: run.diverged or 0)
         seeds = f"({len(diverged)} of {len(runs)} seeds)"
-        lines.append(f"diverged at step {first.diverged}, {first.site or 'loss'} {seeds}")
+        lines.append(f"diverged at step {earliest.diverged}, {earliest.site or 'loss'} {seeds}")
     if finished:
         lines.append("final loss " + _range([run.final_loss for run in finished], number))
         lines.append("held-out accuracy " + _range([run.accuracy for run in finished], "{:.0%}".format))

@@ -10,11 +10,14 @@ from components.charts.colour import RIGHT as RIGHT_COLOUR
 from components.charts.parts import annotation, rounded
 
 CLASS_SYMBOLS = ("circle", "square", "triangle-up")
-SIDE, GAP, CAPTION_HEIGHT = 8, 5, 3.6  # of a digit, between two digits, and of a caption, in pixels of a digit
+# Lengths in pixels of a digit's image.
+DIGIT_SIDE = 8
+DIGIT_GAP = 5
+CAPTION_HEIGHT = 3.6
 DIGITS_PER_ROW = 4
 MAX_SEQUENCES = 2
 SQUARE_FROM_LEFT = {"constrain": "domain", "constraintoward": "left"}  # keeps pixels square, aligned to the left
-# Kinds of cells and their colours. Symbols are dark on light cells in both themes; a wrong answer also has a cross.
+# Kinds of cells index CELL_COLOURS. Symbols are dark on light cells in both themes; a wrong answer also has a cross.
 INPUT, TARGET, RIGHT, WRONG = 0, 1, 2, 3
 CELL_COLOURS = ("#dfe3e8", "#b9c2cc", RIGHT_COLOUR, RED)
 
@@ -25,13 +28,15 @@ def decision_map(picture: dict[str, Any]) -> Figure:
     points, labels = np.asarray(picture["points"], float).reshape(-1, 2), np.asarray(picture["labels"])
     classes = range(int(max(grid.max(initial=0), labels.max(initial=0))) + 1)
     axis = rounded(picture["axis"])
-    regions = [_region(label, axis, np.where(grid == label, np.clip(confidence, 0, 1), np.nan)) for label in classes]
+    strength = np.clip(confidence, 0, 1)
+    regions = [_region(label, axis, np.where(grid == label, strength, np.nan)) for label in classes]
+    dots = [_points(label, points[labels == label]) for label in classes]
     low, high = picture["extent"]
     layout = layout_of("Decision regions", x="", y="")
     layout["xaxis"] |= {"range": [low, high], **SQUARE_FROM_LEFT}
     layout["yaxis"] |= {"range": [low, high], "constrain": "domain", "scaleanchor": "x"}
     layout["margin"] |= {"l": 36, "b": 24}
-    return figure_of([*regions, *(_points(label, points[labels == label]) for label in classes)], layout, "no points")
+    return figure_of([*regions, *dots], layout, "no points")
 
 
 def digit_mistakes(picture: dict[str, Any]) -> Figure:
@@ -40,20 +45,22 @@ def digit_mistakes(picture: dict[str, Any]) -> Figure:
     layout = _without_axes("Held-out digits it got wrong")
     if not len(mistakes):
         return figure_of([], layout, "no mistake on the held-out digits")
-    columns = [index % DIGITS_PER_ROW * (SIDE + GAP) for index in range(len(mistakes))]
-    rows = [index // DIGITS_PER_ROW * (SIDE + CAPTION_HEIGHT) for index in range(len(mistakes))]
+    columns = [index % DIGITS_PER_ROW * (DIGIT_SIDE + DIGIT_GAP) for index in range(len(mistakes))]
+    rows = [index // DIGITS_PER_ROW * (DIGIT_SIDE + CAPTION_HEIGHT) for index in range(len(mistakes))]
     layout["annotations"] = [
-        annotation(f"Said {guess}, is {truth}", x=x + (SIDE - 1) / 2, y=y - 0.7, yanchor="bottom")
+        annotation(f"Said {guess}, is {truth}", x=x + (DIGIT_SIDE - 1) / 2, y=y - 0.7, yanchor="bottom")
         for x, y, truth, guess in zip(columns, rows, picture["truth"], picture["guess"], strict=True)
     ]
-    layout["xaxis"] |= {"range": [-GAP / 2 - 0.5, max(columns) + SIDE + GAP / 2 - 0.5], **SQUARE_FROM_LEFT}
-    layout["yaxis"] |= {"range": [rows[-1] + SIDE - 0.5, -CAPTION_HEIGHT], "scaleanchor": "x", "constrain": "domain"}
+    left, right = -DIGIT_GAP / 2 - 0.5, max(columns) + DIGIT_SIDE + DIGIT_GAP / 2 - 0.5
+    bottom, top = rows[-1] + DIGIT_SIDE - 0.5, -CAPTION_HEIGHT
+    layout["xaxis"] |= {"range": [left, right], **SQUARE_FROM_LEFT}
+    layout["yaxis"] |= {"range": [bottom, top], "scaleanchor": "x", "constrain": "domain"}
     traces = [
         {
             "type": "heatmap",
             "name": f"mistake {number}",
-            "x": [x + pixel for pixel in range(SIDE)],
-            "y": [y + pixel for pixel in range(SIDE)],
+            "x": [x + pixel for pixel in range(DIGIT_SIDE)],
+            "y": [y + pixel for pixel in range(DIGIT_SIDE)],
             "z": [rounded(row) for row in image],
             "zmin": 0,
             "zmax": 16,
@@ -115,9 +122,9 @@ class _Row(NamedTuple):
 
 
 def _folded_rows(source: np.ndarray, target: np.ndarray, guess: np.ndarray, rows_above: int) -> list[_Row]:
-    """Rows for the first half of the input, and for a window of equal length from the first position with a target on.
+    """Rows for the first half of the input, and for a window of the same length that starts at the first target.
 
-    If all positions of the window have targets, its input is left out: it is the target, shifted by one.
+    The window's input has no row if every position has a target, because it is then the target shifted by one.
     """
     half = (len(source) + 1) // 2
     start = min(int((target >= 0).argmax()), len(source) - half)
@@ -125,10 +132,9 @@ def _folded_rows(source: np.ndarray, target: np.ndarray, guess: np.ndarray, rows
     has_target = target[window] >= 0
     is_right = guess[window] == target[window]
     inputs: list[int | None] = [INPUT] * half
-    targets = [TARGET if there else None for there in has_target]
-    answers = [
-        (RIGHT if right else WRONG) if there else None for there, right in zip(has_target, is_right, strict=True)
-    ]
+    right_or_wrong = np.where(is_right, RIGHT, WRONG).tolist()
+    targets = [TARGET if has_one else None for has_one in has_target]
+    answers = [kind if has_one else None for kind, has_one in zip(right_or_wrong, has_target, strict=True)]
     rows = [("input", inputs, source[:half].tolist())]
     if not has_target.all():
         rows.append(("then", inputs, source[window].tolist()))
@@ -142,7 +148,9 @@ def _folded_rows(source: np.ndarray, target: np.ndarray, guess: np.ndarray, rows
 
 
 def _symbol(kind: int | None, value: int) -> str:
-    return "" if kind is None else f"{value}<br>✗" if kind == WRONG else str(value)
+    if kind is None:
+        return ""
+    return f"{value}<br>✗" if kind == WRONG else str(value)
 
 
 def _region(label: int, axis: list[float | None], strength: np.ndarray) -> dict[str, Any]:

@@ -12,8 +12,8 @@ from models.insight.lens import visible_token
 
 MAX_TEXT_ROWS = 30  # of a map with texts in its cells
 MAX_TICK_LETTERS = 40  # that fit below a narrow chart
-ALL_LETTERS = 10**3  # a bound that leaves out no name
-CANDIDATES = 12
+NO_LETTER_LIMIT = 10**3  # more letters than any axis has, so that every name is shown
+MAX_CANDIDATES = 12  # bars, without the chosen token
 
 
 def token_map(
@@ -38,7 +38,7 @@ def token_map(
     measured = np.ones(cells.shape, bool) if hidden is None else ~hidden
     layout = layout_of(title, x=x, y=y, legend=False, hue=SIGNAL)
     layout["xaxis"] |= _ticks(tokens, MAX_TICK_LETTERS) | {"showgrid": False, "ticks": ""}
-    layout["yaxis"] |= _ticks(rows, ALL_LETTERS) | {"autorange": "reversed", "showgrid": False, "ticks": ""}
+    layout["yaxis"] |= _ticks(rows, NO_LETTER_LIMIT) | {"autorange": "reversed", "showgrid": False, "ticks": ""}
     if not measured.any():
         return figure_of([], layout, "nothing to look at")
     shade: dict[str, Any] = {
@@ -62,25 +62,25 @@ def token_map(
 def candidates_chart(
     title: str, names: Sequence[str], p: np.ndarray, tempered: np.ndarray | None = None, chosen: int | None = None
 ) -> Figure:
-    """The likeliest of all classes (C,) as bars, beside their probabilities at a temperature (`tempered`).
+    """Bars of the likeliest classes by their probabilities `p` (C,), beside those at a temperature (`tempered`).
 
-    `chosen`: a class that is marked and always among them.
+    `chosen`: a class that always has a bar, with a label.
     """
     layout = layout_of(title, x="token", y="probability", legend=tempered is not None, hue=SIGNAL)
     if not np.isfinite(p).all():
         return figure_of([], layout, "the probabilities are not finite")
-    order = np.argsort(-np.asarray(p, float), kind="stable")[:CANDIDATES].tolist()
+    order = np.argsort(-np.asarray(p, float), kind="stable")[:MAX_CANDIDATES].tolist()
     if chosen is not None and chosen not in order:
         order.append(chosen)
     labels = [visible_token(names[token]) for token in order]
-    layout["xaxis"] |= _ticks(labels, ALL_LETTERS)
+    layout["xaxis"] |= _ticks(labels, NO_LETTER_LIMIT)
     layout["yaxis"] |= {"rangemode": "tozero"}
     layout["barmode"] = "group"
-    kinds = [("net's probability", p)]
+    distributions = [("net's probability", p)]
     if tempered is not None:
-        kinds.append(("at the temperature", tempered))
+        distributions.append(("at the temperature", tempered))
     if chosen is not None:
-        height = max(float(values[chosen]) for _, values in kinds)
+        height = max(float(values[chosen]) for _, values in distributions)
         layout["annotations"] = [annotation("chosen", x=order.index(chosen) + 1, y=height, yanchor="bottom")]
     bars = [
         {
@@ -95,7 +95,7 @@ def candidates_chart(
             "marker": {"pattern": {"shape": "/" if shade else ""}},
             "hovertemplate": "%{text}: %{y:.4g}<extra>%{fullData.name}</extra>",
         }
-        for shade, (name, values) in enumerate(kinds)
+        for shade, (name, values) in enumerate(distributions)
     ]
     return figure_of(bars, layout, "nothing to choose from")
 

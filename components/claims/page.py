@@ -13,13 +13,14 @@ from models.claims.claims import CLAIMS, TOPICS, Claim, search_claims
 from models.spec.knob import Knob
 from models.spec.settings import Settings
 
-KEY, CHOICE = "claim", "claim_choice"
+KEY = "claim"  # of the form, and the URL parameter
+CHOICE = "claim_choice"  # session key of the open claim
 ALL = "all topics"
 
 
 @dataclass(frozen=True)
 class ClaimsShown(Settings):
-    """The open claim, and which ones the grid has."""
+    """The open claim, and the search and topic that filter the grid."""
 
     choice: Annotated[str | None, Knob("Claim", choices={}, link=KEY)] = None
     search: Annotated[str, Knob("Search", high=100, width=320)] = ""

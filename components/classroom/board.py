@@ -133,10 +133,10 @@ def draw_guesses(code: str, question: str, right_option: str = "", member: str =
     """Draws a bar for each option of a question; marks the right option and the member's guess."""
     counts = board().counts(code, question) or {}
     guess = board().guess_of(code, question, member)
-    bars = "".join(
-        f'<li style="--count:{count}"{" class=right" if option == right_option else ""}>'
-        f"{'✓ ' * (option == right_option)}{escape(option)}: <b>{count}</b>{' (your guess)' * (option == guess)}</li>"
-        for option, count in counts.items()
-    )
+    bars = []
+    for option, count in counts.items():
+        attribute, tick = (" class=right", "✓ ") if option == right_option else ("", "")
+        note = " (your guess)" if option == guess else ""
+        bars.append(f'<li style="--count:{count}"{attribute}>{tick}{escape(option)}: <b>{count}</b>{note}</li>')
     total = max(1, sum(counts.values()))
-    st.html(f'<ul class="class-bars" data-question="{question}" style="--all:{total}">{bars}</ul>')
+    st.html(f'<ul class="class-bars" data-question="{question}" style="--all:{total}">{"".join(bars)}</ul>')

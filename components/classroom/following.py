@@ -16,11 +16,12 @@ from models.lessons.board import TOO_MANY_WRONG_CODES, ClassState, board, code_f
 from models.service.client import Requester
 
 TEXTS = Texts("class")
-KEY = "class"  # in the address
+KEY = "class"  # URL parameter with the code of a class
 TEACHER_PAGE = "teacher"  # leads classes, so it never follows one
 SCRIPTS = {stops.START: START, stops.STORY: STORY, stops.PLAYGROUND: PLAYGROUND, stops.LESSON: LESSONS}
-# Cookies that `/join` sets: a browser's member token, and on a projector the code and key of its class.
-MEMBER_COOKIE, KEY_COOKIE = "class_member", "class_key"
+# Cookies that `/join` sets.
+MEMBER_COOKIE = "class_member"  # the browser's member token
+KEY_COOKIE = "class_key"  # on a projector, the code and key of its class
 CLASS_SCREEN = "class"  # the screen of every ticket to this connection
 STUDENT, PROJECTOR, TEACHER = "pupil", "wall", "desk"  # the ticket's part: who listens
 HINT = "V reveals, N or Page Down goes on, B or Page Up goes back, Q shows the code large."

@@ -60,12 +60,12 @@ async def join(request: Request) -> Response:
     code, base = code_from(typed), base_path()
     if code and typed != code:  # a proxy that routes a class to one replica knows only one spelling of its code
         return RedirectResponse(f"{base}/join?c={code}", 303)
-    refusal = board().admit(code, address_of(request.scope)) if code else NO_SUCH_CLASS if typed else ""
+    refusal = board().admit(code, address_of(request.scope)) if code else ""
+    if typed and not code:
+        refusal = NO_SUCH_CLASS
     state = board().state_of(code) if code and not refusal else None
     if state is None:
-        problem = f"{NO_SUCH_CLASS} Look at the projector again." if refusal == NO_SUCH_CLASS else refusal
-        form = FORM.format(action=f"{base}/join", typed=escape(typed[:8], quote=True), problem=problem)
-        return HTMLResponse(form, 404 if typed and not code else 200)
+        return _code_form(typed, refusal, 404 if typed and not code else 200)
     page, query = page_of(state.stop)
     key = request.query_params.get("key", "")
     is_teacher = is_valid_key(key) and board().keep_alive(code, key)
@@ -78,6 +78,13 @@ async def join(request: Request) -> Response:
         secure = request.url.scheme == "https"
         response.set_cookie(name, value, path=f"{base}/", secure=secure, httponly=True, samesite="lax")
     return response
+
+
+def _code_form(typed: str, refusal: str, status: int) -> HTMLResponse:
+    """The form that asks for a code, with the code typed before and why it was refused."""
+    problem = f"{NO_SUCH_CLASS} Look at the projector again." if refusal == NO_SUCH_CLASS else refusal
+    form = FORM.format(action=f"{base_path()}/join", typed=escape(typed[:8], quote=True), problem=problem)
+    return HTMLResponse(form, status)
 
 
 async def channel(websocket: WebSocket) -> None:
@@ -142,14 +149,14 @@ class ClassConnection(PageConnection):
         await self.websocket.receive()
 
     async def _send_changes(self) -> None:
-        last: dict[str, Any] = {}
+        last_message: dict[str, Any] = {}
         while True:
             self.wake.clear()
             message = self._message()
             if self.listener == TEACHER:
                 board().seen(self.code)
-            if message != last:
-                last = message
+            if message != last_message:
+                last_message = message
                 await self.send(message)
             await asyncio.sleep(PAUSE_SECONDS)
             await self.wait_for_news(TICK_SECONDS)

@@ -25,9 +25,14 @@ from models.spec.settings import Settings
 
 TEXTS = Texts("compare")
 NAME = "compare"
-SEEDS, PAIRING, ADDED = "compare_seeds", "compare_pairing", "compare_add"
+# Session keys of the number of seeds, the prepared comparison and the arrangement to add.
+SEEDS = "compare_seeds"
+PAIRING = "compare_pairing"
+ADDED = "compare_add"
 ALL = "all"
-LEVEL_GRADIENT = (0.1, 10.0)  # bounds of the gradient at the input over that at the output, if a net is called level
+# A norm levels the gradient if the ratio of the gradient at the input to that at the output is between these bounds.
+MIN_LEVEL_RATIO = 0.1
+MAX_LEVEL_RATIO = 10.0
 LETTERS = compare_link.LETTERS.upper()
 FIELDS_FROM_A = ("net", "task", "depth", "width", "steps", "batch", "seed", "lr", "optimizer")  # of an added column
 # Fields that the page names where they are equal in all columns.
@@ -117,7 +122,7 @@ def draw_controls() -> str:
 
 
 def _differing_values(columns: Sequence[RunConfig]) -> dict[str, str]:
-    """By field in which the columns differ: its values in words, each with the letters of its columns."""
+    """For each field that differs: its values in words, each with the letters of its columns."""
     texts = {}
     for name in differing_fields(columns):
         letters_by_value: dict[str, list[str]] = {}
@@ -140,25 +145,31 @@ def draw_messages(notes: list[str], problem: str) -> None:
 
 
 def levelling_sentence(columns: Sequence[RunConfig]) -> str:
-    """Why the residual changes little between two columns with a norm that levels the gradient.
+    """Why the residual changes little between two columns whose norm levels the gradient, or "".
 
     Empty unless two columns differ in the residual alone, all four nets of residual x norm have a law, and the norm
     levels the gradient.
     """
     if len(columns) != 2 or differing_fields(columns) != ("residual",) or hidden_parts.is_hidden("residual"):
         return ""
-    both, norm = sorted(columns, key=lambda cfg: not cfg.residual)
-    nets = {"both": both, "norm": norm, "residual": replace(both, norm="none"), "neither": replace(norm, norm="none")}
+    plain, residual = sorted(columns, key=lambda cfg: cfg.residual)
+    nets = {
+        "both": residual,
+        "norm": plain,
+        "residual": replace(residual, norm="none"),
+        "neither": replace(plain, norm="none"),
+    }
     gradients = {name: law(cfg).gradient for name, cfg in nets.items()}
     at_input = {name: float(gradient[0]) for name, gradient in gradients.items() if gradient is not None}
-    least, greatest = LEVEL_GRADIENT
-    if len(at_input) < len(nets) or norm.norm == "none" or not least < at_input["norm"] < greatest:
+    if len(at_input) < len(nets) or plain.norm == "none":
+        return ""
+    if not MIN_LEVEL_RATIO < at_input["norm"] < MAX_LEVEL_RATIO:
         return ""
     return TEXTS("a norm levels the gradient", **at_input)
 
 
 def draw_column_buttons() -> bool:
-    """Draws what adds and removes columns and sets the seeds. Returns whether charts show differences from A."""
+    """Draws the buttons that add and remove columns, and the seeds. Returns whether charts show differences from A."""
     columns = COLUMNS.get()
     with st.container(horizontal=True, vertical_alignment="bottom"):
         is_full = len(columns) >= MAX_COLUMNS
@@ -185,7 +196,7 @@ def draw_warnings() -> None:
 
 
 def draw_differences() -> None:
-    """Draws, folded, a table of the fields that differ and the equal ones, without what a link hides."""
+    """Draws a folded table of the fields that differ, and the main fields that do not; leaves out hidden fields."""
     columns = COLUMNS.get()
     letters = list(LETTERS[: len(columns)])
     names = differing_fields(columns)

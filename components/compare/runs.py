@@ -26,7 +26,8 @@ from models.trace import Trace
 
 PATHS_TITLE = "Ten unseen samples on their way through the blocks"
 HALF = SPANNED // 2
-CHART_HEIGHT, PATHS_HEIGHT = 280, 190  # pixels
+CHART_HEIGHT = 280  # pixels
+PATHS_HEIGHT = 190  # pixels
 MAX_LABEL_CHARS = 20  # of a net's label over its sample paths
 
 
@@ -43,14 +44,14 @@ def draw(*, against: bool = False) -> None:
             st.error(f"Column {letter}: {refusal}")
     if any(refusals.values()):
         return
-    clash = incomparable_charts(COLUMNS.get())
-    for sentence in clash.values():
+    refusals_by_axis = incomparable_charts(COLUMNS.get())
+    for sentence in refusals_by_axis.values():
         st.info(sentence)
     logs = {letter: trainer().log(cfg, seeds) for letter, cfg in columns.items()}
     traces = {letter: log.traces() if log.trained else [] for letter, log in logs.items()}
     share.check_digests(traces)
-    _draw_findings(logs, traces, seeds, without=clash.keys())
-    panels = _panels(seeds, against=against, without=clash.keys())
+    _draw_findings(logs, traces, seeds, excluded_axes=refusals_by_axis.keys())
+    panels = _panels(seeds, against=against, excluded_axes=refusals_by_axis.keys())
     _draw_player(list(columns), panels, seeds)
     if not projector.is_on():
         share.draw_export(columns, traces, seeds, panels)
@@ -79,9 +80,9 @@ def _draw_player(letters: list[str], panels: list[Panel], seeds: int) -> None:
 
 
 def _draw_findings(
-    logs: dict[str, RequestedLog], traces: dict[str, list[Trace]], seeds: int, *, without: Collection[str]
+    logs: dict[str, RequestedLog], traces: dict[str, list[Trace]], seeds: int, *, excluded_axes: Collection[str]
 ) -> None:
-    """Draws which column is ahead at the playhead, and how the sizes compare; `without` as in `_charts`.
+    """Draws which column is ahead at the playhead, and how the sizes compare; `excluded_axes` as in `_charts`.
 
     At the end of several seeds it first says how many of them learned. A column that was just added may lack the
     playhead's step; it is left out.
@@ -95,19 +96,19 @@ def _draw_findings(
     is_over = all(log.done and step >= min(log.cfg.steps, log.length - 1) for log in logs.values())
     task = COLUMNS.get()[0].task
     sentences = []
-    if "loss" not in without and is_over and seeds > 1:
+    if "loss" not in excluded_axes and is_over and seeds > 1:
         sentences.append(f"**{learners_sentence(reached, task)}**")
-    if "loss" not in without and step:
+    if "loss" not in excluded_axes and step:
         sentences.append(f"**{ranking_sentence(reached, step, task)}**")
-    if "depth" not in without:
+    if "depth" not in excluded_axes:
         sentences.append(signal_sentence(reached, step))
     st.markdown(with_explained_words(" ".join(sentences)))
 
 
-def _panels(seeds: int, *, against: bool, without: Collection[str]) -> list[Panel]:
+def _panels(seeds: int, *, against: bool, excluded_axes: Collection[str]) -> list[Panel]:
     configurations = COLUMNS.get()
     panels = _text_panels(configurations) if seeds == 1 else []  # nets of several seeds write no text
-    panels += _charts(configurations, seeds, against=against, without=without)
+    panels += _charts(configurations, seeds, against=against, excluded_axes=excluded_axes)
     if not projector.is_on():
         for run, cfg in enumerate(configurations):
             panels += _column(cfg, run, SPANNED // len(configurations))
@@ -126,24 +127,26 @@ def _text_panels(configurations: list[RunConfig]) -> list[Panel]:
     ]
 
 
-def _charts(configurations: list[RunConfig], seeds: int, *, against: bool, without: Collection[str]) -> list[Panel]:
+def _charts(
+    configurations: list[RunConfig], seeds: int, *, against: bool, excluded_axes: Collection[str]
+) -> list[Panel]:
     """The sample paths and the shared charts.
 
-    `without` names the axes ("loss", "depth") that the columns do not have in common.
+    `excluded_axes`: the axes ("loss", "depth") on which the columns cannot be compared.
     """
     labels = [f"{letter} {name}".rstrip() for letter, name in zip(LETTERS, _legend(configurations), strict=False)]
     sites = max((plan(cfg).sites for cfg in configurations), key=len)
     style: dict[str, Any] = {"seeds": seeds, "against": against}
     loss_style = style | {"steps": max(cfg.steps for cfg in configurations), "task": configurations[0].task}
     by_title = {}
-    if "loss" not in without:
+    if "loss" not in excluded_axes:
         by_title["Loss"] = figures.losses(labels, **loss_style)
-    if "depth" not in without:
+    if "depth" not in excluded_axes:
         if not against:
             by_title["Sample cosine by depth"] = figures.cosines(sites, labels)
         for title, track in (("Signal by depth", "act_rms"), ("Gradient by depth", "grad_rms")):
             by_title[title] = figures.profiles(title, track, sites, labels, **style)
-    if "loss" not in without:
+    if "loss" not in excluded_axes:
         by_title["Held-out loss"] = figures.losses(labels, held_out=True, **loss_style)
     if projector.is_on():
         by_title = {title: scaled_figure(figure, projector.FACTOR) for title, figure in by_title.items()}
@@ -152,7 +155,10 @@ def _charts(configurations: list[RunConfig], seeds: int, *, against: bool, witho
 
 
 def _sample_paths(labels: list[str]) -> SamplePaths:
-    """The sample paths of all columns, of two beside the loss. Labels fit one line, which keeps the pictures level."""
+    """The sample paths of all columns, beside the loss if there are two.
+
+    Every label fits one line, so that the pictures are level: letters replace labels that are too long.
+    """
     count = len(labels)
     return SamplePaths(
         PATHS_TITLE,
@@ -165,9 +171,11 @@ def _sample_paths(labels: list[str]) -> SamplePaths:
 
 
 def _legend(configurations: list[RunConfig]) -> list[str]:
-    """By column, the values that differ; the names of the networks where more than two fields differ, or none."""
+    """A label for each column: the values of one or two fields that differ, otherwise the names of the networks."""
     names = [name for name in differing_fields(configurations) if not is_hidden(name)]
-    return [settings_text(cfg, names) for cfg in configurations] if 0 < len(names) <= 2 else names_of(configurations)
+    if 0 < len(names) <= 2:
+        return [settings_text(cfg, names) for cfg in configurations]
+    return names_of(configurations)
 
 
 def _column(cfg: RunConfig, run: int, span: int) -> list[Panel]:

@@ -22,46 +22,52 @@ def draw_widget(
     key: str,
     control: str = "",
     step: float = 0.001,
-    before: Sequence[Any] = (),
+    extra_choices: Sequence[Any] = (),
     **options: Any,
 ) -> None:
-    """Draws the widget of a field with the field's value; `step`: of numbers that are not whole.
+    """Draws the widget of a field with the field's value; `step`: between numbers that are not whole.
 
-    `before`: further choices, listed before the field's own. `options`: arguments of the widget.
+    `extra_choices`: listed before the field's own choices. `options`: arguments of the widget.
     """
-    kinds, knob = knobs()[name]
+    types, knob = knobs()[name]
     if knob.rules is not None:
-        suggestions: list[float | str] = [*before, 0.5, 1.0, 2.0, *knob.rules]
+        suggestions: list[float | str] = [*extra_choices, 0.5, 1.0, 2.0, *knob.rules]
         choices = suggestions if value in suggestions else [value, *suggestions]
         arguments: dict[str, Any] = {"key": key, "help": field_help(name)} | options
         st.selectbox(phrase(knob.label), choices, accept_new_options=True, **arguments)
         return
-    legal = None if knob.choices is None else dict.fromkeys([*before, *knob.choices])
+    legal = None
+    if knob.choices is not None:
+        legal = dict.fromkeys([*extra_choices, *knob.choices])
     if knob.stops:
-        legal, control = dict.fromkeys(sorted({*knob.stops, int(value)})), knob.control
-    step = knob.step if int in kinds else knob.step or step
-    form.draw_control(key, name, kinds, run_knob(name, choices=legal, step=step, control=control), **options)
+        legal = dict.fromkeys(sorted({*knob.stops, int(value)}))
+        control = knob.control
+    if knob.step or int in types:
+        step = knob.step
+    form.draw_control(key, name, types, run_knob(name, choices=legal, step=step, control=control), **options)
 
 
 def draw_field(
-    name: str, value: Any, *, key: str, change: Callable[[str, str, Any], None], before: Sequence[Any] = ()
+    name: str, value: Any, *, key: str, change: Callable[[str, str, Any], None], extra_choices: Sequence[Any] = ()
 ) -> None:
-    """Draws the widget of a field of an attempt; `change`, a callback, gets key, field and new value."""
+    """Draws the widget of a field of an attempt; a change calls `change` with key, field and new value."""
     session.set_widget(key, value)
 
     def on_change() -> None:
         change(key, name, parse_value(name, session.widget_value(key)))
 
     is_scale = knobs()[name][1].rules is not None
-    draw_widget(name, value, key=key, step=0.01, before=before if is_scale else (), on_change=on_change)
+    draw_widget(name, value, key=key, step=0.01, extra_choices=extra_choices if is_scale else (), on_change=on_change)
 
 
 def parse_value(name: str, value: Any) -> Any:
     """The field's value from its widget's; a typed scale becomes a number if it is one."""
-    kinds, _ = knobs()[name]
-    if isinstance(value, str) and float in kinds:
+    types, _ = knobs()[name]
+    if isinstance(value, str) and float in types:
         try:
             return float(value[:MAX_SCALE_LENGTH])
         except ValueError:
             return value[:MAX_SCALE_LENGTH]
-    return int(value) if kinds == (int,) and isinstance(value, float) and value.is_integer() else value
+    if types == (int,) and isinstance(value, float) and value.is_integer():
+        return int(value)
+    return value

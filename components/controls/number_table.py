@@ -21,7 +21,7 @@ MAX_CELLS = 400
 MAX_VALUE = 1e9
 MAX_LINK_LENGTH = 1500  # characters of a table in the address
 MAX_PASTE_LENGTH = 25 * MAX_CELLS  # characters
-Names = Sequence[str] | Callable[[int], Sequence[str]]  # of rows or columns; a function gives them for any count
+Names = Sequence[str] | Callable[[int], Sequence[str]]  # of rows or columns, or a function of their number
 
 TABLE_VERSION = Key("{}_version", -1)
 TABLE_BASE: Key[np.ndarray] = Key("{}_base", np.empty((0, 0)))  # the editor's initial values
@@ -82,6 +82,12 @@ def draw_table(key: str, default: np.ndarray, *, name: str, rows: Names = (), co
     address.collect_changes({name: link if _fits_in_link(link) else None})
     if not _fits_in_link(link):
         st.caption(TEXTS("no link"))
+    _draw_paste(key)
+    return good
+
+
+def _draw_paste(key: str) -> None:
+    """Draws the popover that replaces the table by a pasted one."""
     with st.popover("Paste a table", icon=":material/content_paste:"):
         text = st.text_area(
             "Numbers, one row per line",
@@ -91,8 +97,7 @@ def draw_table(key: str, default: np.ndarray, *, name: str, rows: Names = (), co
             help=TEXTS("paste", most=MAX_CELLS),
         )
         if st.button("Use it", key=f"{key}_use"):
-            _use(key, text)
-    return good
+            _put_pasted(key, text)
 
 
 def put(key: str, values: np.ndarray) -> None:
@@ -103,13 +108,14 @@ def put(key: str, values: np.ndarray) -> None:
 
 
 def _adopt(key: str, default: np.ndarray, name: str) -> None:
-    """Before the table is drawn: adopts it from the address, or from a changed default."""
-    text, good, link_error = st.query_params.get(name), TABLE_GOOD.of(key), TABLE_LINK_ERROR.of(key)
-    last_default = TABLE_DEFAULT.of(key)
-    before = last_default.get() if last_default.is_set else default
+    """Takes the table from the address or from a changed default, before it is drawn."""
+    text = st.query_params.get(name)
+    good, link_error, last_default = TABLE_GOOD.of(key), TABLE_LINK_ERROR.of(key), TABLE_DEFAULT.of(key)
+    previous_default = last_default.get() if last_default.is_set else default
     with address.adopting(name) as is_new:
-        if good.is_set and (not is_new or _is_same_table(_link_text(good.get(), before), text)):
-            if text is None and not np.array_equal(before, default):
+        is_current = good.is_set and (not is_new or _is_same_table(_link_text(good.get(), previous_default), text))
+        if is_current:
+            if text is None and not np.array_equal(previous_default, default):
                 put(key, default)
         else:
             try:
@@ -123,8 +129,10 @@ def _adopt(key: str, default: np.ndarray, name: str) -> None:
 
 
 def _is_same_table(link: str | None, text: str | None) -> bool:
-    """Whether the text in the address is this session's table, or lacks it because it is too long for a link."""
-    return link == text if _fits_in_link(link) else text is None and RESTORED.get()
+    """Whether the text in the address is this session's table, or absent because the table is too long for a link."""
+    if _fits_in_link(link):
+        return link == text
+    return text is None and RESTORED.get()
 
 
 def _link_text(values: np.ndarray, default: np.ndarray) -> str | None:
@@ -144,7 +152,8 @@ def _parse_link(text: str) -> np.ndarray:
     return parse_table(text.replace(";", "\n"))
 
 
-def _use(key: str, text: str) -> None:
+def _put_pasted(key: str, text: str) -> None:
+    """Replaces the table by the one in a text, or draws why it is invalid."""
     try:
         values = parse_table(text)
     except ValueError as problem:

@@ -1,6 +1,6 @@
 """The controls of a configuration, one widget a field."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import streamlit as st
@@ -22,8 +22,8 @@ from models.spec.arrangements import architecture_fields
 from models.spec.knob import Knob
 from models.spec.overrides import Override
 
-CUSTOM = "custom"
-SEVERAL = "several"  # name of the menu of arrangements if the columns of a comparison differ
+CUSTOM = "custom"  # title of the menu for settings that no arrangement has
+SEVERAL = "several"  # title of the menu of arrangements if the columns of a comparison differ
 # Fields that a change of the net sets, so that the net shows something within seconds.
 SCENES: dict[str, dict[str, object]] = {
     "mlp": {"task": "digits", "depth": 32, "batch": 64},
@@ -39,29 +39,30 @@ UNFOLDED: Key[set[str]] = Key("groups_unfolded", set())  # groups that this visi
 
 
 def draw(
-    differ: Mapping[str, str] | None = None, arrange: Callable[[], None] | None = None
+    differing_texts: Mapping[str, str] | None = None, on_arrange: Callable[[], None] | None = None
 ) -> tuple[RunConfig | None, str]:
     """Draws all controls; returns their configuration, or None and a sentence on why it is illegal.
 
-    `differ`: texts of fields in which several configurations differ, shown instead of their controls. `arrange`:
-    callback of the menu of arrangements, instead of setting the controls.
+    `differing_texts`: by field in which several configurations differ, the text shown instead of its control.
+    `on_arrange`: callback of the menu of arrangements; without it, the menu sets the controls.
     """
-    differ = differ or {}
-    _draw_fields(st.container(), ("depth", "residual", "placement", "norm"), differ)
+    differing_texts = differing_texts or {}
+    _draw_fields(st.container(), ("depth", "residual", "placement", "norm"), differing_texts)
     menu = st.container()
-    _draw_fields(st.container(), ("net", "task"), differ)
-    _draw_folded_groups(differ)
+    _draw_fields(st.container(), ("net", "task"), differing_texts)
+    _draw_folded_groups(differing_texts)
     cfg, problem = assemble()
     has_menu = shows_arrangements(ARRANGEMENT_FIELDS)
-    CURRENT_ARRANGEMENT.put((arrangement_of(cfg) if cfg and has_menu else None) or CUSTOM)
+    arrangement = arrangement_of(cfg) if cfg and has_menu else None
+    CURRENT_ARRANGEMENT.put(arrangement or CUSTOM)
     if has_menu:
         with menu:
-            several = not differ.keys().isdisjoint(ARRANGEMENT_FIELDS)
-            _draw_arrangement_menu(SEVERAL if several else CURRENT_ARRANGEMENT.get(), arrange or _arrange)
+            columns_differ = not differing_texts.keys().isdisjoint(ARRANGEMENT_FIELDS)
+            _draw_arrangement_menu(SEVERAL if columns_differ else CURRENT_ARRANGEMENT.get(), on_arrange or _arrange)
     return cfg, problem
 
 
-def _draw_folded_groups(differ: Mapping[str, str]) -> None:
+def _draw_folded_groups(differing_texts: Mapping[str, str]) -> None:
     """Draws the expanders, open as the visitor left them on any page."""
     is_new_page = LAST_PAGE.get() != address.CURRENT_PAGE.get()
     LAST_PAGE.put(address.CURRENT_PAGE.get())
@@ -75,7 +76,7 @@ def _draw_folded_groups(differ: Mapping[str, str]) -> None:
             session.set_widget(key, group in UNFOLDED.get())
         with st.expander(group.capitalize(), key=key, on_change="rerun") as expander:
             if expander.open:
-                _draw_fields(st.container(), names, differ)
+                _draw_fields(st.container(), names, differing_texts)
         UNFOLDED.put(UNFOLDED.get() - {group} | ({group} if expander.open else set()))
 
 
@@ -102,21 +103,28 @@ def values() -> dict[str, Any]:
     return {name: parse_value(name, session.field(name, getattr(RunConfig, name))) for name in knobs()}
 
 
-def _draw_fields(container: DeltaGenerator, names: Iterable[str], differ: Mapping[str, str]) -> None:
+def _draw_fields(container: DeltaGenerator, names: Iterable[str], differing_texts: Mapping[str, str]) -> None:
     net = str(session.field("net", "mlp"))
     with container:
         for name in names:
             _, knob = knobs()[name]
             if is_hidden(name) or (name == "net" and any_hidden(SCENE_FIELDS)):
                 continue
-            if name in differ:
-                st.caption(f"{knob.label}: {differ[name]}")
+            if name in differing_texts:
+                st.caption(f"{knob.label}: {differing_texts[name]}")
             elif net in knob.nets and name != "overrides":
                 _draw_field(name, knob)
-            elif name == "overrides" and (exceptions := session.field("overrides")):
-                st.caption(f"Exceptions for single blocks: {len(exceptions)}")
-                if not any_hidden(exception_fields(exceptions)):
-                    st.button("Remove the exceptions", on_click=put, args=({"overrides": ()},))
+            elif name == "overrides":
+                _draw_exceptions(session.field("overrides"))
+
+
+def _draw_exceptions(exceptions: Sequence[Override]) -> None:
+    """Draws the number of exceptions for single blocks, if there are any, and a button that removes them."""
+    if not exceptions:
+        return
+    st.caption(f"Exceptions for single blocks: {len(exceptions)}")
+    if not any_hidden(exception_fields(exceptions)):
+        st.button("Remove the exceptions", on_click=put, args=({"overrides": ()},))
 
 
 def _draw_field(name: str, knob: Knob) -> None:
@@ -127,8 +135,16 @@ def _draw_field(name: str, knob: Knob) -> None:
     if name in ON_CHANGE:
         options["on_change"] = ON_CHANGE[name]
     draw_widget(name, session.field(name, 1.0), key=name, control=knob.control, **options)
-    if name == "init_gain" and (cfg := assemble()[0]) and (gain := preserving_init_gain(cfg)):
-        change = {name: float(f"{gain:.4g}")}
+    if name == "init_gain":
+        _draw_preserving_gain()
+
+
+def _draw_preserving_gain() -> None:
+    """Draws a button for the gain that preserves the mean square, if the configuration is legal and has one."""
+    cfg, _ = assemble()
+    gain = None if cfg is None else preserving_init_gain(cfg)
+    if gain:
+        change = {"init_gain": float(f"{gain:.4g}")}
         st.button(f"Keep the mean square: {gain:.4g}", key="keep_gain", on_click=put, args=(change,))
 
 
@@ -159,19 +175,19 @@ def _adapt_to_depth() -> None:
 ON_CHANGE = {"net": _adapt_to_net, "depth": _adapt_to_depth}  # callbacks that set further fields
 
 
-def _draw_arrangement_menu(name: str, arrange: Callable[[], None]) -> None:
+def _draw_arrangement_menu(name: str, on_arrange: Callable[[], None]) -> None:
     """Draws the menu of arrangements, labelled with the name of the controls' arrangement."""
     arrangement = ARRANGEMENTS.get(name)
     if arrangement:
-        reading = f"{arrangement.description} ({with_links(arrangement.source)})"
+        description = f"{arrangement.description} ({with_links(arrangement.source)})"
     else:
-        reading = "The columns differ." if name == SEVERAL else "What is set has no name."
-    tip = f"{reading} An arrangement of the menu sets residual, placement, norm, scales and initialisation at once."
+        description = "The columns differ." if name == SEVERAL else "What is set has no name."
+    tip = f"{description} An arrangement of the menu sets residual, placement, norm, scales and initialisation at once."
     st.menu_button(
         f"Arrangement: {name}",
         list(ARRANGEMENTS),
         key=MENU,
-        on_click=arrange,
+        on_click=on_arrange,
         help=with_glossary_link(tip, ARRANGEMENT),
         width="stretch",
     )

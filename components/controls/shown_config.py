@@ -1,4 +1,4 @@
-"""The configuration that a page shows: that of the controls, or the last good one with a message on why."""
+"""The configuration that a page shows: that of the controls, or the last good one and why the new one is not."""
 
 import streamlit as st
 
@@ -32,7 +32,7 @@ def last_good() -> RunConfig:
 
 
 def draw_messages(cfg: RunConfig, notes: list[str], problem: str) -> None:
-    """Draws notes on a link, a refusal with the nearest legal change, and cautions. `cfg`: the configuration shown."""
+    """Draws notes on a link, a refusal with the nearest legal change, and cautions about the configuration shown."""
     if notes:
         with st.container(horizontal=True, vertical_alignment="center"):
             st.info("From the link: " + "; ".join(notes) + ".", width="stretch")
@@ -43,18 +43,26 @@ def draw_messages(cfg: RunConfig, notes: list[str], problem: str) -> None:
         _offer(change)
     else:
         requested, _ = panel.assemble()
-        refusal = budget_refusal(requested) if requested is not None else None
-        if requested is not None and refusal:
-            parts = [
-                f"{knobs()[name][1].label.lower()} {value}" for name, value in changed_fields(requested, cfg).items()
-            ]
-            below = (
-                f"what fits: {', '.join(parts)}" if cfg == fit_to_budget(requested) else "still the last one that fits"
-            )
-            st.error(f"{refusal} The picture below is {below}.")
-            _offer(dict([affordable_change(requested)]))
-    if caution := config_caution(cfg):
+        if requested is not None:
+            _draw_budget_refusal(requested, cfg)
+    caution = config_caution(cfg)
+    if caution:
         st.warning(caution)
+
+
+def _draw_budget_refusal(requested: RunConfig, shown: RunConfig) -> None:
+    """Draws why a requested configuration is over budget, if it is, and which one is shown instead."""
+    refusal = budget_refusal(requested)
+    if not refusal:
+        return
+    below = "still the last one that fits"
+    if shown == fit_to_budget(requested):
+        changes = changed_fields(requested, shown)
+        below = "what fits: " + ", ".join(
+            f"{knobs()[name][1].label.lower()} {value}" for name, value in changes.items()
+        )
+    st.error(f"{refusal} The picture below is {below}.")
+    _offer(dict([affordable_change(requested)]))
 
 
 def _offer(change: dict[str, object]) -> None:

@@ -15,7 +15,8 @@ from models.lessons.glossary import ENTRIES, GlossaryEntry, Term, key_of, neares
 from models.spec.knob import Knob
 from models.spec.settings import Settings
 
-KEY, CHOSEN = "glossary", "glossary_word"
+KEY = "glossary"
+CHOSEN = "glossary_word"  # session key of the open term
 SCRIPTS = {page.stem: page for page in PAGES.glob("*.py")}  # a page's script by its address
 BASICS = ("signal", "gradient", "loss", "block", "residual", "norm", "rms", "weight gradient")  # terms of every page
 

@@ -29,7 +29,8 @@ def draw(panel: InstrumentPanel) -> None:
     charts = []
     if update is not None:
         blocks = remaining_blocks(panel.cfg)
-        ratios = update[1][np.array(blocks, int) - 1]
+        _, update_ratios = update
+        ratios = update_ratios[np.array(blocks, int) - 1]
         charts.append(update_chart("Update to weight by block", block_names(blocks), ratios))
     if measured is not None:
         blocks = remaining_blocks(measured.cfg)

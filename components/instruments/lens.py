@@ -51,7 +51,7 @@ def draw(panel: InstrumentPanel) -> None:
     if measured is None:
         return
     value, cfg = measured.value, measured.cfg
-    position, head = _chosen_position_and_head(panel, value)
+    position, head = _choose_position_and_head(panel, value)
     _draw_attention(panel, measured, position, head)
     attention_text = attention_sentence(value.tokens, value.attention[:, position], measured.args["block"])
     panel.write(f"{lens_sentence(value, plan(cfg).sites, position)} {attention_text}")
@@ -88,7 +88,7 @@ def _text_key(panel: InstrumentPanel) -> str:
     return panel.key(f"text {panel.cfg.task}")
 
 
-def _chosen_position_and_head(panel: InstrumentPanel, value: Lens) -> tuple[int, int]:
+def _choose_position_and_head(panel: InstrumentPanel, value: Lens) -> tuple[int, int]:
     """Draws the choice of position, at first the last, and of attention head. Returns both, counted from 0."""
     tokens, heads = value.tokens, len(value.attention)
     left, right = st.columns(2)
@@ -129,8 +129,10 @@ def _draw_attention(panel: InstrumentPanel, measured: Measured[Lens], position: 
     value = measured.value
     if not len(value.attention):
         return
-    tokens, weights = [visible_token(token) for token in value.tokens], value.attention
-    count, block = len(tokens), f"block {measured.args['block']}"
+    weights = value.attention
+    tokens = [visible_token(token) for token in value.tokens]
+    count = len(tokens)
+    block = f"block {measured.args['block']}"
     later = np.triu(np.ones((count, count), bool), 1) & (measured.cfg.mask == "causal")
     heads = [f"head {index + 1}" for index in range(len(weights))]
     panel.row(
@@ -156,7 +158,7 @@ def _draw_attention(panel: InstrumentPanel, measured: Measured[Lens], position: 
 
 
 def _draw_lens(panel: InstrumentPanel, measured: Measured[Lens], position: int) -> None:
-    """Draws the likeliest class at every site and token, and folded the sites of one position."""
+    """Draws the likeliest class at every site and token, and in an expander the sites of one position."""
     value, sites = measured.value, plan(measured.cfg).sites
     height = max(240, min(560, SITE_HEIGHT * len(sites) + 90))
     panel.chart(lens_map("Lens by site and token", sites, value, position), height=height)
@@ -172,8 +174,11 @@ def _draw_lens(panel: InstrumentPanel, measured: Measured[Lens], position: int) 
 
 def lens_map(title: str, sites: tuple[str, ...], value: Lens, position: int) -> Figure:
     """The likeliest class at every site and token, shaded by its probability; bold where the last site agrees."""
-    top, names = value.top, [visible_token(name) for name in value.classes]
-    texts = [[_class_label(names, best, last) for best, last in zip(row, top[-1], strict=True)] for row in top]
+    top = value.top
+    names = [visible_token(name) for name in value.classes]
+    texts = []
+    for row in top:
+        texts.append([_class_label(names, best, last) for best, last in zip(row, top[-1], strict=True)])
     return token_map(
         title=title,
         tokens=[visible_token(token) for token in value.tokens],
@@ -192,10 +197,12 @@ def row_labels(sites: tuple[str, ...]) -> list[str]:
     """Labels beside the map's rows: input, and blocks at their last sublayer; at most MAX_LABELS of many blocks."""
     labels = places(sites)["labels"]
     interval = max(1, -(-len(set(labels)) // MAX_LABELS))
-    return [
-        label if label != following and (not label.isdigit() or int(label) % interval == 0) else ""
-        for label, following in zip(labels, (*labels[1:], ""), strict=True)
-    ]
+    shown = []
+    for label, following in zip(labels, (*labels[1:], ""), strict=True):
+        is_last_of_block = label != following
+        is_at_interval = not label.isdigit() or int(label) % interval == 0
+        shown.append(label if is_last_of_block and is_at_interval else "")
+    return shown
 
 
 def _class_label(names: list[str], top: int, last: int) -> str:
@@ -272,7 +279,9 @@ def _obstacle(value: Lens) -> str:
         return WORDS("full", tokens=value.limit)
     if not value.has_loss[-1]:
         return WORDS("not asked")
-    return "" if np.isfinite(value.probabilities[-1]).all() else WORDS("not finite")
+    if not np.isfinite(value.probabilities[-1]).all():
+        return WORDS("not finite")
+    return ""
 
 
 def _unfit(view: View) -> str:

@@ -22,7 +22,7 @@ from models.service.client import Requester, trainer
 from models.spec import RunConfig, plan
 from models.spec.plan import block_name
 
-OTHER_SETTINGS = " of the previous settings"
+OTHER_SETTINGS = " of the previous settings"  # ends a caption whose measurement had other settings
 
 INSTRUMENT: Key[str | None] = Key("instrument", None)  # the name of the open one
 
@@ -136,18 +136,21 @@ class InstrumentPanel:
         return names[st.selectbox(label, list(names), index=index, key=self.key(key))]
 
     def ask(self, question: Question[Value], *, captioned: bool = True, **args: Any) -> Measured[Value] | None:
-        """The trainer's measurement at the step shown; until it is there, the last measurement.
+        """The trainer's measurement at the step shown; until it arrives, the last measurement.
 
-        While the run plays, the last measurement stays, so that an instrument never slows its run. The caption names
-        the step measured; without it, the caller does.
+        While the run plays, the last measurement stays, so that an instrument never slows its run. `captioned` draws
+        a caption with the measured step; without it, the caller names the step.
         """
         last = MEASURED.of(self.key(question.name)).get()
         is_same = last is not None and (last.cfg, last.args) == (self.cfg, args)
         if last is not None and is_same and (self.playhead.playing or last.step == self.step):
             if captioned:
-                self._draw_caption(last.step, "; pause to measure the step shown" if last.step != self.step else "")
+                is_current = last.step == self.step
+                self._draw_caption(last.step, "" if is_current else "; pause to measure the step shown")
             return last
-        shown = "" if last is None else f" What is shown is step {last.step}{'' if is_same else OTHER_SETTINGS}."
+        shown = ""
+        if last is not None:
+            shown = f" What is shown is step {last.step}{'' if is_same else OTHER_SETTINGS}."
         if self.playhead.playing and self.step:  # the trainer would train a second run up to this step
             st.caption(f"Pause to measure the step shown.{shown}")
             return last
@@ -165,7 +168,8 @@ class InstrumentPanel:
         if pending is None or pending.cfg != self.cfg:
             request = MeasurementRequest(self.cfg, self.step, args)
             if last is not None:
-                self._draw_caption(last.step, "" if (last.cfg, last.args) == (self.cfg, args) else OTHER_SETTINGS)
+                is_same = (last.cfg, last.args) == (self.cfg, args)
+                self._draw_caption(last.step, "" if is_same else OTHER_SETTINGS)
             st.button(
                 label,
                 key=self.key(f"{question.name}_start"),

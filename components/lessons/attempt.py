@@ -69,7 +69,7 @@ def _draw_fields(lesson: Lesson) -> None:
     for column, knob in zip(st.columns(max(2, len(challenge.fields))), challenge.fields, strict=False):
         with column:
             bounds = [bound for limited, *limits in challenge.limits if limited == knob for bound in limits if bound]
-            draw_field(knob, getattr(cfg, knob), key=f"{name}_{knob}", change=_change_field, before=bounds)
+            draw_field(knob, getattr(cfg, knob), key=f"{name}_{knob}", change=_change_field, extra_choices=bounds)
     with st.container(horizontal=True, vertical_alignment="center"):
         st.button(
             TEXTS("reset the attempt"),

@@ -162,7 +162,7 @@ def _draw_base(axes: tuple[str, ...]) -> tuple[tuple[str, Any], ...]:
         key = f"map_base_{name}"
         extra_choices = (OF_ARRANGEMENT,) if name in ARRANGED_FIELDS else ()
         with columns[index % 4]:
-            draw_widget(name, session.widget_value(key), key=key, step=0.01, before=extra_choices)
+            draw_widget(name, session.widget_value(key), key=key, step=0.01, extra_choices=extra_choices)
         fields[name] = session.widget_value(key)
     usual = RunConfig.arranged("pre-norm", net=str(fields["net"]))  # an arrangement's defaults for this net
     defaults = {name: getattr(usual, name) for name in fields} | dict.fromkeys(ARRANGED_FIELDS, OF_ARRANGEMENT)
