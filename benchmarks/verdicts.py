@@ -16,7 +16,7 @@ from models.insight.verdict import verdict
 from models.spec import ARRANGEMENTS, NET_DEFAULTS, RunConfig
 from models.spec.cautions import config_caution
 from models.trace import Trace
-from models.training.batched import MAY_DIFFER, Batched
+from models.training.batched import DIFFERING_FIELDS, Batched
 
 COUNT, SEED = 204, 21
 TOGETHER = 4  # configurations of one shape, batched, at learning rates over the whole range
@@ -95,7 +95,7 @@ def outcomes(configs: Iterable[RunConfig]) -> Iterator[Outcome]:
 
 def shape_of(cfg: RunConfig) -> RunConfig:
     """A configuration with defaults in the fields in which a batch may differ."""
-    return replace(cfg, **{name: getattr(RunConfig, name) for name in MAY_DIFFER})
+    return replace(cfg, **{name: getattr(RunConfig, name) for name in DIFFERING_FIELDS})
 
 
 def verdicts(count: int = COUNT, seed: int = SEED) -> Iterator[Figure]:

@@ -22,7 +22,7 @@ from models.export import configuration_from, configuration_json, digest_of, fin
 from models.insight.words import count_in_words
 from models.maps import command
 from models.maps import coordinates as coordinate_check
-from models.runlog import HEAD, ROWS, RunLog, engine_fingerprint, folder_of
+from models.runlog import HEAD_FILE, ROWS_FILE, RunLog, engine_fingerprint, folder_of
 from models.service.messages import log_key
 from models.service.runs import FOLDER_VARIABLE
 from models.spec import ARRANGEMENTS, RunConfig, arrangement_of, knobs
@@ -192,12 +192,12 @@ def _open_log(folder: str, run: "Run") -> RunLog:
 
 def newest_log(path: Path, typed: str) -> RunLog:
     """Newest run of this version in a folder, or the run that is the folder. ValueError without one."""
-    logs = [RunLog(head.parent) for head in (*path.glob(HEAD), *path.glob(f"*/{HEAD}"))]
+    logs = [RunLog(head.parent) for head in (*path.glob(HEAD_FILE), *path.glob(f"*/{HEAD_FILE}"))]
     usable = [log for log in logs if log.head is not None and log.head.made_by == engine_fingerprint() and log.length]
     if not usable:
         older = f": {count_in_words(len(logs), 'run')} in it came from another version" if logs else ""
         raise ValueError(f"{typed} is neither a recording (a file that ends in .jsonl) nor a folder of runs{older}")
-    return max(usable, key=lambda log: (log.folder / ROWS).stat().st_mtime)
+    return max(usable, key=lambda log: (log.folder / ROWS_FILE).stat().st_mtime)
 
 
 def _app_target(path: Path, typed: str) -> tuple[dict[str, str], str]:

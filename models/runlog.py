@@ -27,9 +27,12 @@ from models.service.wire import Message, line_of, message_of
 from models.spec import RunConfig
 from models.trace import Columns, Divergence, Frame, Trace, trace_of
 
-HEAD, ROWS, EVENTS = "head.json", "rows.f32", "events.jsonl"
+HEAD_FILE = "head.json"
+ROWS_FILE = "rows.f32"
+EVENTS_FILE = "events.jsonl"
 MAX_HEAD_BYTES = 2**20
 MAX_ROWS = 10**7
+BYTES_PER_NUMBER = 4
 
 
 def fingerprint() -> dict[str, str]:
@@ -49,7 +52,7 @@ def engine_fingerprint() -> str:
 
 
 def frame_event(frame: Frame, seed: int, *, draft: bool = False) -> Message:
-    """A frame of the seed with that index. A `draft` lacks held-out metrics; the complete frame replaces it."""
+    """The event of a frame of the seed with that index. The complete frame replaces a `draft`, which lacks metrics."""
     return {"kind": "frame", "seed": seed, "frame": packed(frame), "draft": draft}
 
 
@@ -58,7 +61,7 @@ def divergence_event(divergence: Divergence, seed: int) -> Message:
 
 
 def sentences_event(rows: int, changes: Mapping[str, Sequence[tuple[int, str]]]) -> Message:
-    """The new sentences of the first `rows` rows by kind, each with the row from which it holds."""
+    """The event of the new sentences of the first `rows` rows by kind, each with the row from which it holds."""
     return {"kind": "said", "rows": rows, "changes": changes}
 
 
@@ -129,11 +132,12 @@ class RunLog:
                 return self
             try:
                 if self.head is None:
-                    with (self.folder / HEAD).open("rb") as stream:
+                    with (self.folder / HEAD_FILE).open("rb") as stream:
                         self._adopt(unpacked(LogHead, json.loads(stream.read(MAX_HEAD_BYTES))))
-                self._read_events()  # before the rows, which are written first: so no end is read before its rows
+                # Rows are written before their events; reading events first, an end never comes without its rows.
+                self._read_events()
                 assert self.head is not None
-                written = (self.folder / ROWS).stat().st_size // self._row_bytes
+                written = (self.folder / ROWS_FILE).stat().st_size // self._row_bytes
                 self.length = max(self.length, written if self._is_writer else min(written, self.narrated_length))
             except (FileNotFoundError, NotADirectoryError):
                 pass
@@ -198,16 +202,16 @@ class RunLog:
     def _begin(self, head: LogHead) -> None:
         self.read()
         if self.head == head and self.exists():
-            os.truncate(self.folder / ROWS, self.length * self._row_bytes)
-            os.truncate(self.folder / EVENTS, self._offset)
+            os.truncate(self.folder / ROWS_FILE, self.length * self._row_bytes)
+            os.truncate(self.folder / EVENTS_FILE, self._offset)
             return
         shutil.rmtree(self.folder, ignore_errors=True)
         self.folder.mkdir(parents=True)
-        for name in (ROWS, EVENTS):
+        for name in (ROWS_FILE, EVENTS_FILE):
             (self.folder / name).touch()
-        unfinished = self.folder / f"{HEAD}.part"
+        unfinished = self.folder / f"{HEAD_FILE}.part"
         unfinished.write_text(json.dumps(packed(head)), encoding="utf-8")
-        unfinished.replace(self.folder / HEAD)
+        unfinished.replace(self.folder / HEAD_FILE)
         self._forget()
         self.read()
 
@@ -215,10 +219,10 @@ class RunLog:
         """Appends rows, then events, in memory if the disk is full. Raises FileNotFoundError for a deleted log."""
         with self._lock:
             if not self.in_memory:
-                os.stat(self.folder / ROWS)
+                os.stat(self.folder / ROWS_FILE)
                 try:
-                    self._write(ROWS, np.ascontiguousarray(rows, "<f4").tobytes())
-                    self._write(EVENTS, b"".join(map(line_of, events)))
+                    self._write(ROWS_FILE, np.ascontiguousarray(rows, "<f4").tobytes())
+                    self._write(EVENTS_FILE, b"".join(map(line_of, events)))
                     self.read()
                     return
                 except FileNotFoundError:
@@ -255,7 +259,7 @@ class RunLog:
 
     def exists(self) -> bool:
         """Whether the files exist, or the log is in memory and needs none."""
-        return self.in_memory or (self.folder / ROWS).exists()
+        return self.in_memory or (self.folder / ROWS_FILE).exists()
 
     def delete(self) -> None:
         """Deletes the files. What has been read of them stays readable."""
@@ -264,12 +268,19 @@ class RunLog:
             shutil.rmtree(self.folder, ignore_errors=True)
 
     def _forget(self) -> None:
+        """Resets all attributes to those of an empty log."""
         self.head = self._traces = None
-        self.length, self.nbytes, self._row_bytes, self._offset = 0, 0, 4, 0
+        self.length = 0
+        self.nbytes = 0
+        self._row_bytes = BYTES_PER_NUMBER
+        self._offset = 0
         self.done = self.in_memory = self._is_writer = False
         self._unwritten = []
-        self.divergences, self.last_frame_steps, self._frames = [], [], []
-        self._sentences, self.narrated_length = {}, 0
+        self.divergences = []
+        self.last_frame_steps = []
+        self._frames = []
+        self._sentences = {}
+        self.narrated_length = 0
         self._rows = np.empty((0, 0), np.float32)
 
     def _mapped_rows(self) -> np.ndarray:
@@ -277,7 +288,7 @@ class RunLog:
         if self.head is not None and len(self._rows) < self.length:
             width = self.head.seeds * self.head.columns.width
             try:
-                rows = np.memmap(self.folder / ROWS, "<f4", "r", shape=(self.length, width))
+                rows = np.memmap(self.folder / ROWS_FILE, "<f4", "r", shape=(self.length, width))
                 self._rows = rows.view(np.ndarray)
             except FileNotFoundError:  # deleted since the last read: only the mapped rows are left
                 self.length = len(self._rows)
@@ -290,14 +301,16 @@ class RunLog:
                 stream.write(data)
 
     def _adopt(self, head: LogHead) -> None:
+        """Sets the head and the attributes that follow from it."""
         self.head = head
-        self._row_bytes = 4 * head.seeds * head.columns.width
+        self._row_bytes = BYTES_PER_NUMBER * head.seeds * head.columns.width
         self.divergences = [None] * head.seeds
         self._frames = [[] for _ in range(head.seeds)]
         self.last_frame_steps = [-1] * head.seeds
 
     def _read_events(self) -> None:
-        with (self.folder / EVENTS).open("rb") as stream:
+        """Applies the complete lines that were appended since the last read."""
+        with (self.folder / EVENTS_FILE).open("rb") as stream:
             stream.seek(self._offset)
             for line in stream:
                 if not line.endswith(b"\n"):
@@ -307,7 +320,8 @@ class RunLog:
 
     def _apply(self, event: Message) -> None:
         if event["kind"] == "frame":
-            frame, seed = unpacked(Frame, event["frame"]), event["seed"]
+            frame = unpacked(Frame, event["frame"])
+            seed = event["seed"]
             if frame.step > self.last_frame_steps[seed]:
                 earlier = [other for other in self._frames[seed] if other.step < frame.step]
                 self._frames[seed] = [*earlier, frame]

@@ -1,4 +1,4 @@
-"""Checks the numbers that a text states outright: the front matter names each, mostly by the computation that gives it.
+"""Checks that the front matter of a text names every number that its sentences state, mostly by its computation.
 
 `[stated]` holds numbers, lists of them, and arithmetic with sqrt, log, pi and the constants of the Python modules that
 judge or compute: `softened = "0.003 / sqrt(0.003 ** 2 + 1e-5)"`. Numbers elsewhere in the front matter, such as a net's
@@ -11,7 +11,7 @@ import operator
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from inspect import unwrap
-from typing import Any
+from typing import Any, NamedTuple
 
 from models.content import FRONT, LEFT_ALONE, PLACEHOLDER, Document
 
@@ -33,62 +33,78 @@ MATH_FUNCTIONS: dict[str, Callable[[float], float]] = {"sqrt": math.sqrt, "log":
 EXEMPT_NUMBERS = (0.0, 1.0)
 
 
-def check_numbers_named(text: Document, functions: Iterable[Callable[..., Any]]) -> None:
-    """ContentError if a sentence states a number without a name, or if no sentence states a named one.
+class StatedNumber(NamedTuple):
+    """A number of a sentence, as written there."""
 
-    `functions`: those that judge and compute; `[stated]` may use the constants of their modules.
+    value: float
+    text: str
+    line: int
+
+
+def check_numbers_named(text: Document, functions: Iterable[Callable[..., Any]]) -> None:
+    """Raises ContentError if a sentence states a number without a name, or if no sentence states a named one.
+
+    `[stated]` may use the constants of the modules in which `functions` are defined.
     """
     constants = {name: value for function in functions for name, value in unwrap(function).__globals__.items()}
     stated = text.take("stated", dict, {})
     named = {name: list(_values(text, name, value, constants)) for name, value in stated.items()}
     exempt = [*EXEMPT_NUMBERS, *_numbers_within(text.front)]
-    used = set()
-    for number, written, line in _numbers(text.path.read_text(encoding="utf-8")):
-        by = {
-            name for name, values in named.items() if any(_is_rounded_from(number, written, value) for value in values)
-        }
-        used |= by
-        if not by and not any(math.isclose(number, value) for value in exempt):
-            raise text.fault(f"the number {written} is neither measured nor named in the front matter", line=line)
-    for name in named.keys() - used:
+    stated_names = set()
+    for number in _numbers(text.path.read_text(encoding="utf-8")):
+        names = {name for name, values in named.items() if any(_is_rounded_from(number, value) for value in values)}
+        stated_names |= names
+        is_exempt = any(math.isclose(number.value, value) for value in exempt)
+        if not names and not is_exempt:
+            message = f"the number {number.text} is neither measured nor named in the front matter"
+            raise text.fault(message, line=number.line)
+    for name in named.keys() - stated_names:
         raise text.fault(f"no sentence states “{name}”, or not as it comes out: {named[name]}", name)
 
 
-def _numbers(content: str) -> Iterator[tuple[float, str, int]]:
-    """Yields each number of the sentences as (value, text, line)."""
+def _numbers(content: str) -> Iterator[StatedNumber]:
+    """Yields each number of the sentences; skips the front matter, formulas, code, placeholders and citations."""
     front = FRONT.match(content)
     offset = front.end() if front else 0
-    for count, part in enumerate(LEFT_ALONE.split(content[offset:])):
-        plain = part
-        for left_out in (PLACEHOLDER, CITED):
-            plain = left_out.sub(lambda match: " " * len(match[0]), plain)
-        for match in NUMBER.finditer(plain) if count % 2 == 0 else ():
-            number = _read(match[1]) / float(match[2] or 1) / (100 if match[3] else 1)
-            yield number, match[0], content.count("\n", 0, offset + match.start()) + 1
+    for index, part in enumerate(LEFT_ALONE.split(content[offset:])):
+        is_prose = index % 2 == 0  # every second part is a formula or code
+        if is_prose:
+            prose = _blank_out(CITED, _blank_out(PLACEHOLDER, part))
+            for match in NUMBER.finditer(prose):
+                value = _read(match[1]) / float(match[2] or 1) / (100 if match[3] else 1)
+                line = content.count("\n", 0, offset + match.start()) + 1
+                yield StatedNumber(value, match[0], line)
         offset += len(part)
+
+
+def _blank_out(pattern: re.Pattern[str], text: str) -> str:
+    """Replaces each match with blanks of the same length."""
+    return pattern.sub(lambda match: " " * len(match[0]), text)
 
 
 def _read(digits: str) -> float:
     return float(digits.rstrip(",").replace(",", ""))
 
 
-def _is_rounded_from(number: float, written: str, exact: float) -> bool:
+def _is_rounded_from(number: StatedNumber, exact: float) -> bool:
     """Whether the exact value rounds to the number as written, to the last digit."""
-    mantissa, _, power = written.rstrip("% ").partition("e")
+    mantissa, _, power = number.text.rstrip("% ").partition("e")
     if "/" in mantissa:
-        return math.isclose(number, exact)
-    unit = 10.0 ** (int(power or 0) - len(mantissa.partition(".")[2])) / (100 if "%" in written else 1)
-    return abs(number - abs(exact)) <= unit / 2 * (1 + 1e-9)
+        return math.isclose(number.value, exact)
+    decimals = len(mantissa.partition(".")[2])
+    unit = 10.0 ** (int(power or 0) - decimals) / (100 if "%" in number.text else 1)
+    return abs(number.value - abs(exact)) <= unit / 2 * (1 + 1e-9)
 
 
 def _numbers_within(value: Any) -> Iterator[float]:
     """Yields the numbers of a front matter, including those in its names and texts."""
     if isinstance(value, Mapping):
-        yield from (
-            number for name, entry in value.items() for number in (*_numbers_within(name), *_numbers_within(entry))
-        )
+        for name, entry in value.items():
+            yield from _numbers_within(name)
+            yield from _numbers_within(entry)
     elif isinstance(value, list):
-        yield from (number for entry in value for number in _numbers_within(entry))
+        for entry in value:
+            yield from _numbers_within(entry)
     elif isinstance(value, str):
         yield from (_read(match[1]) for match in NUMBER.finditer(value))
     elif not isinstance(value, bool):
@@ -96,6 +112,7 @@ def _numbers_within(value: Any) -> Iterator[float]:
 
 
 def _values(text: Document, name: str, value: Any, constants: Mapping[str, Any]) -> Iterator[float]:
+    """Yields the numbers of an entry of `[stated]`; evaluates arithmetic. Raises ContentError if it cannot."""
     if isinstance(value, str):
         try:
             value = _evaluate(ast.parse(value, mode="eval").body, constants)

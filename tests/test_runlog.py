@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from models.runlog import EVENTS, HEAD, ROWS, RunLog
+from models.runlog import EVENTS_FILE, HEAD_FILE, ROWS_FILE, RunLog
 from models.spec import RunConfig
 from models.trace import Trace
 from models.training import Run, SeedRuns
@@ -79,7 +79,7 @@ def test_a_reader_gets_what_is_appended_and_keeps_what_it_has(tmp_path: Path) ->
     assert_same(reader.traces()[0], run.trace())
 
 
-@pytest.mark.parametrize(("file", "cut", "known"), [(ROWS, 3, 13), (ROWS, 1, 13), (EVENTS, 5, 7)])
+@pytest.mark.parametrize(("file", "cut", "known"), [(ROWS_FILE, 3, 13), (ROWS_FILE, 1, 13), (EVENTS_FILE, 5, 7)])
 def test_what_is_cut_off_is_not_read_and_is_written_again(file: str, cut: int, known: int, tmp_path: Path) -> None:
     logged(CFG, tmp_path / "run", steps=8)
     path = tmp_path / "run" / file
@@ -91,10 +91,10 @@ def test_what_is_cut_off_is_not_read_and_is_written_again(file: str, cut: int, k
 
 def test_a_run_that_begins_again_writes_only_what_is_missing(tmp_path: Path) -> None:
     logged(CFG, tmp_path / "run", steps=14)
-    before = (tmp_path / "run" / ROWS).stat().st_ino, (tmp_path / "run" / ROWS).read_bytes()
+    before = (tmp_path / "run" / ROWS_FILE).stat().st_ino, (tmp_path / "run" / ROWS_FILE).read_bytes()
     run = logged(CFG, tmp_path / "run")
-    assert (tmp_path / "run" / ROWS).stat().st_ino == before[0]
-    assert (tmp_path / "run" / ROWS).read_bytes().startswith(before[1])
+    assert (tmp_path / "run" / ROWS_FILE).stat().st_ino == before[0]
+    assert (tmp_path / "run" / ROWS_FILE).read_bytes().startswith(before[1])
     assert_same(RunLog(tmp_path / "run").traces()[0], run.trace())
 
 
@@ -103,7 +103,7 @@ def test_a_log_of_another_run_or_version_is_replaced(tmp_path: Path) -> None:
     other = RunConfig(depth=2, width=16, batch=8, steps=20, device="cpu")
     run = logged(other, tmp_path / "run")
     assert_same(RunLog(tmp_path / "run").traces()[0], run.trace())
-    head = tmp_path / "run" / HEAD
+    head = tmp_path / "run" / HEAD_FILE
     head.write_text(head.read_text().replace("project ", "project x"))
     run = logged(other, tmp_path / "run")
     assert_same(RunLog(tmp_path / "run").traces()[0], run.trace())

@@ -14,23 +14,25 @@ DEEP_NET = RunConfig(depth=32, width=32, batch=32, device="cpu")
 WIDE_NET = RunConfig(net="transformer", task="book", depth=2, width=64, batch=32, device="cpu")
 SECONDS_PER_NET = 0.03
 MIN_STEPS = 3
-SLOWEST, FASTEST = 8.0, 0.5  # times the reference machine: anything beyond is a measurement error
+# Times a step of the reference machine; anything beyond is a measurement error.
+MIN_SLOWDOWN = 0.5
+MAX_SLOWDOWN = 8.0
 
 
 def measure_machine() -> Machine:
     """This machine, from the step times of both nets; takes a tenth of a second of CPU time."""
-    return fit_machine(_step(DEEP_NET), _step(WIDE_NET))
+    return fit_machine(_step_seconds(DEEP_NET), _step_seconds(WIDE_NET))
 
 
 def fit_machine(deep_seconds: float, wide_seconds: float) -> Machine:
     """The machine on which a step of each net takes these seconds."""
     costs = np.array([reference_step_cost(cfg) for cfg in (DEEP_NET, WIDE_NET)])
-    fixed, growing = np.linalg.solve(costs, [deep_seconds, wide_seconds]).clip(FASTEST, SLOWEST)
+    fixed, growing = np.linalg.solve(costs, [deep_seconds, wide_seconds]).clip(MIN_SLOWDOWN, MAX_SLOWDOWN)
     return Machine(round(float(fixed), 2), round(float(growing), 2))
 
 
-def _step(cfg: RunConfig) -> float:
-    """Median CPU seconds of a few steps."""
+def _step_seconds(cfg: RunConfig) -> float:
+    """Median CPU seconds of a step."""
     run = Run(cfg, frames=False)
     run.advance(1)
     durations: list[float] = []

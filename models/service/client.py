@@ -39,7 +39,7 @@ __all__ = [
 ]
 
 COMMAND = (sys.executable, "-m", "models.service.worker")
-BACK_OFF = (0.5, 1.0, 2.0, 4.0)
+BACK_OFF_SECONDS = (0.5, 1.0, 2.0, 4.0)  # before each restart in a row; the last one repeats
 FAILURE_LIMIT = 5  # failures in a row after which the worker is started only every RETRY_SECONDS
 RETRY_SECONDS = 60.0
 STABLE_SECONDS = 5.0  # a worker that was ready for longer did not fail at its start
@@ -58,7 +58,7 @@ class Trainer:
     def __init__(
         self,
         command: Sequence[str] = COMMAND,
-        back_off: Sequence[float] = BACK_OFF,
+        back_off: Sequence[float] = BACK_OFF_SECONDS,
         start_delay: float = 0.0,
         runs: Path | None = None,
     ) -> None:

@@ -10,8 +10,10 @@ from models.service.messages import unpacked
 from models.service.wire import Message
 from models.spec import RunConfig
 
-# Memory of a log, its configuration, and each override of the configuration, by tracemalloc.
-OBJECT_BYTES, CONFIG_BYTES, OVERRIDE_BYTES = 4096, 2000, 120
+# Memory by tracemalloc:
+LOG_BYTES = 4096
+CONFIG_BYTES = 2000
+OVERRIDE_BYTES = 120  # each override of a configuration
 RATE_SECONDS = 2.0  # over which the rows per second are averaged
 RETRY_SECONDS = 10.0  # after an error
 
@@ -29,8 +31,8 @@ class RequestedLog(RunLog):
         self.deaths = 0
         self.sent_requests: tuple[RowRequest, ...] = ()
         self.demand = Demand()
-        self.size = OBJECT_BYTES + CONFIG_BYTES + OVERRIDE_BYTES * len(cfg.overrides) + len(key)
-        self._behind = False  # the worker has fewer rows than this log
+        self.size = LOG_BYTES + CONFIG_BYTES + OVERRIDE_BYTES * len(cfg.overrides) + len(key)
+        self._worker_lacks_rows = False  # the worker has fewer rows than this log
         self._error_at = 0.0
         self._arrivals: deque[tuple[float, int]] = deque()
         self._progress_began_at = 0.0
@@ -43,7 +45,7 @@ class RequestedLog(RunLog):
     @property
     def is_recomputing(self) -> bool:
         """Whether the worker, restarted after it died, computes rows again that this log already has."""
-        return self._behind and self.is_requested
+        return self._worker_lacks_rows and self.is_requested
 
     @property
     def is_retry_delayed(self) -> bool:
@@ -65,7 +67,7 @@ class RequestedLog(RunLog):
             for piece in message.get("unwritten", ()):
                 self.append_in_memory(head=unpacked(LogHead, message["head"]), **piece)
             self.read()
-            self._behind = message["length"] < self.length and not self.done
+            self._worker_lacks_rows = message["length"] < self.length and not self.done
             if self.length > length_before and message["seconds"]:
                 now = time.monotonic()
                 self._drop_old_arrivals(now)
@@ -78,7 +80,7 @@ class RequestedLog(RunLog):
         """Records why this run cannot go on. Its rows stay."""
         with self._lock:
             self.error, self._error_at = sentence, time.monotonic()
-            self._behind = False
+            self._worker_lacks_rows = False
             self.demand.clear()
 
     def record_worker_death(self, is_suspect: bool) -> None:
@@ -87,8 +89,9 @@ class RequestedLog(RunLog):
         `is_suspect`: this run may have killed it.
         """
         with self._lock:
-            self._behind = self.trained
-            self.deaths += is_suspect
+            self._worker_lacks_rows = self.trained
+            if is_suspect:
+                self.deaths += 1
 
     def _drop_old_arrivals(self, now: float) -> None:
         while self._arrivals and self._arrivals[0][0] < now - RATE_SECONDS:

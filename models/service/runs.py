@@ -9,7 +9,7 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 
 from models.log import event
-from models.runlog import ROWS
+from models.runlog import ROWS_FILE
 
 FOLDER_VARIABLE = "PLAYGROUND_RUNS"  # environment variable with the folder's path; always set for a worker process
 PREFIX = "addnorm-runs-"
@@ -58,7 +58,9 @@ def close_folder(folder: Path) -> None:
     """Deletes a temporary folder; unlocks a named one."""
     if is_temporary(folder):
         shutil.rmtree(folder, ignore_errors=True)
-    elif lock := _locks.pop(folder, None):
+        return
+    lock = _locks.pop(folder, None)
+    if lock is not None:
         lock.release()
 
 
@@ -68,7 +70,8 @@ def is_temporary(folder: Path) -> bool:
 
 
 def _delete_oldest(folder: Path, max_bytes: int) -> None:
-    newest_first = sorted(folder.glob(f"*/{ROWS}"), key=lambda rows: -rows.stat().st_mtime)
+    """Deletes the least recently written logs beyond `max_bytes` in all."""
+    newest_first = sorted(folder.glob(f"*/{ROWS_FILE}"), key=lambda rows: -rows.stat().st_mtime)
     total_bytes = 0
     for rows in newest_first:
         total_bytes += sum(path.stat().st_size for path in rows.parent.iterdir())

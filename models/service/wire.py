@@ -9,9 +9,9 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-KINDS = "biuf"
-MAX_LINE = 64 * 2**20  # bytes
-ARRAY = "$array"
+ARRAY_DTYPE_KINDS = "biuf"  # booleans, integers and floats
+MAX_LINE_BYTES = 64 * 2**20
+ARRAY_KEY = "$array"
 
 Message = dict[str, Any]
 
@@ -24,7 +24,7 @@ def send(stream: BinaryIO, message: Message) -> None:
 
 def receive(stream: BinaryIO) -> Message | None:
     """The next message, or None at the end. EOFError if the stream ends inside a line, ValueError for other text."""
-    line = stream.readline(MAX_LINE)
+    line = stream.readline(MAX_LINE_BYTES)
     if not line:
         return None
     if not line.endswith(b"\n"):
@@ -35,11 +35,11 @@ def receive(stream: BinaryIO) -> Message | None:
 def line_of(message: Message) -> bytes:
     """A message of dicts, lists, strings, numbers and numpy arrays as a line of JSON.
 
-    ValueError for other types and for a line of more than MAX_LINE bytes, which `receive` could not read.
+    ValueError for other types and for a line of more than MAX_LINE_BYTES bytes, which `receive` could not read.
     """
     line = json.dumps(message, default=_plain, separators=(",", ":")).encode() + b"\n"
-    if len(line) > MAX_LINE:
-        raise ValueError(f"a message of {len(line):,} bytes; legal are at most {MAX_LINE:,}")
+    if len(line) > MAX_LINE_BYTES:
+        raise ValueError(f"a message of {len(line):,} bytes; legal are at most {MAX_LINE_BYTES:,}")
     return line
 
 
@@ -69,19 +69,19 @@ def _plain(value: Any) -> Any:
     """Arrays and numpy's numbers as JSON values."""
     if isinstance(value, np.generic):
         return value.item()
-    if isinstance(value, np.ndarray) and value.dtype.kind in KINDS:
-        return {ARRAY: [value.dtype.str, value.shape, base64.b64encode(value.tobytes()).decode("ascii")]}
+    if isinstance(value, np.ndarray) and value.dtype.kind in ARRAY_DTYPE_KINDS:
+        return {ARRAY_KEY: [value.dtype.str, value.shape, base64.b64encode(value.tobytes()).decode("ascii")]}
     raise ValueError(f"a {type(value).__name__} cannot be sent; legal are dicts, lists, strings, numbers and arrays")
 
 
 def _array(value: dict[str, Any]) -> Any:
     """The array that an object describes; any other object unchanged. ValueError unless the data fill the shape."""
-    if ARRAY not in value:
+    if ARRAY_KEY not in value:
         return value
     try:
-        name, shape, data = value[ARRAY]
+        name, shape, data = value[ARRAY_KEY]
         dtype = np.dtype(str(name))
-        if dtype.kind not in KINDS or not all(type(extent) is int and extent >= 0 for extent in shape):
+        if dtype.kind not in ARRAY_DTYPE_KINDS or not all(type(extent) is int and extent >= 0 for extent in shape):
             raise ValueError("neither booleans, integers nor floats of a shape")
         return np.frombuffer(base64.b64decode(data, validate=True), dtype).reshape(shape)
     except (TypeError, ValueError) as error:

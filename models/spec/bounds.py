@@ -5,8 +5,10 @@ A lecture hall is one address, so the bounds per address allow a class of sixty 
 
 # --- connections ---
 
-MAX_WEBSOCKETS, MAX_WEBSOCKETS_PER_ADDRESS = 1200, 900  # two per page
-MAX_PAGES, MAX_PAGES_PER_ADDRESS = 500, 400  # of the player; the classes have as many of their own
+MAX_WEBSOCKETS = 1200  # two per page
+MAX_WEBSOCKETS_PER_ADDRESS = 900
+MAX_PAGES = 500  # of the player; pages of classes count apart, up to the same bounds
+MAX_PAGES_PER_ADDRESS = 400
 MAX_PAGES_PER_TICKET = 4  # a reconnecting page may briefly have two
 MAX_IDLE_CONNECTIONS = 1000
 MAX_FILES = 2**16  # file descriptors that the server requests
@@ -14,7 +16,8 @@ IPV6_NETWORK_BITS = 64  # a provider assigns the remaining bits to one customer
 IDLE_SECONDS = 15.0  # until a complete request
 HELLO_SECONDS = 10.0  # from connecting to the first message
 SEND_SECONDS = 10.0  # for a browser to receive a message
-MAX_TICKETS, TICKET_SECONDS = 5000, 3600.0  # since the ticket's last use
+MAX_TICKETS = 5000
+TICKET_SECONDS = 3600.0  # since the ticket's last use
 
 # --- messages ---
 
@@ -25,10 +28,14 @@ MAX_LOG_CHARS = 2**17  # in a message to the player: eight of the longest links
 MAX_LINK_CHARS = 2**14
 MAX_TICKET_CHARS = 100
 MAX_CLASS_CHARS = 500  # in a message to a class
-MESSAGES_PER_SECOND, MAX_MESSAGES_AT_ONCE = 20.0, 60.0  # per connection
-MAX_RUNS_PER_PAGE, MAX_SEEDS_PER_RUN = 8, 10
-MAX_RECORDING_BYTES, MAX_NAME_CHARS = 2**32, 255
-MAX_READING_THREADS, READ_SECONDS = 8, 5.0  # for recordings, whose folder may hang
+MESSAGES_PER_SECOND = 20.0  # per connection
+MAX_MESSAGES_AT_ONCE = 60.0  # per connection
+MAX_RUNS_PER_PAGE = 8
+MAX_SEEDS_PER_RUN = 10
+MAX_RECORDING_BYTES = 2**32
+MAX_NAME_CHARS = 255  # of a recording
+MAX_READING_THREADS = 8  # for recordings, whose folder may hang
+READ_SECONDS = 5.0  # for a recording
 
 # --- the trainer ---
 
@@ -37,9 +44,12 @@ FULL_SHARES_PER_ADDRESS = 64  # sessions with a full share of the turns; with mo
 
 # --- classes ---
 
-MAX_CLASSES, MAX_CLASSES_PER_ADDRESS = 50, 20  # a whole school may share an address
+MAX_CLASSES = 50
+MAX_CLASSES_PER_ADDRESS = 20  # a whole school may share an address
 MAX_GUESSES = 120  # per question
 MAX_ADDRESSES_PER_CLASS = 500  # that a class remembers
 MAX_KEY_CHARS = 64
-MAX_STOPS, MAX_STOP_CHARS = 20, 2000
-MAX_WRONG_CODES, WRONG_CODE_SECONDS = 100, 600.0  # per address, out of 331,776 codes
+MAX_STOPS = 20
+MAX_STOP_CHARS = 2000
+MAX_WRONG_CODES = 100  # per address, out of 331,776 codes
+WRONG_CODE_SECONDS = 600.0  # in which wrong codes are counted

@@ -27,16 +27,21 @@ PER_EXTRA_SEED = 0.4  # share of a step, for each seed after the first
 # with 1 to 8 heads. An element is a number of an activation tensor.
 PER_STEP = 0.5e-3
 PER_SUBLAYER = {"one layer": 0.102e-3, "two layers": 0.17e-3, "attn": 0.398e-3}
-PER_NORM, PER_COSTLY_NORM = 0.08e-3, 0.03e-3  # the second on top, for a norm of several kernels
-PER_FACTOR = 0.036e-3
+PER_NORM = 0.08e-3
+PER_COSTLY_NORM = 0.03e-3  # on top of PER_NORM, for a norm of several kernels
+PER_FACTOR = 0.036e-3  # per multiplication by a weight other than 1
 PER_POSITION = {"rotary": 0.225e-3, "alibi": 0.17e-3, "relative bias": 0.3e-3}  # positions inside attention
 PER_ELEMENT = 2.3e-9  # of the stream and inside a branch
-PER_NORMED, PER_COSTLY = 2.5e-9, 1.6e-9  # on top, for an element of a norm or of a costly operation
-PER_DROPOUT, PER_DROPPED = 0.045e-3, 5e-9  # per mask, and per element of it
-PER_HEAD, PER_BIASED_HEAD = 2.2e-7, 4.8e-8  # per token; the second on top, for positions added to the scores
+PER_NORMED_ELEMENT = 2.5e-9  # on top of PER_ELEMENT, in a norm
+PER_COSTLY_ELEMENT = 1.6e-9  # on top of PER_ELEMENT, in a costly operation
+PER_MASK = 0.045e-3  # of dropout
+PER_MASK_ELEMENT = 5e-9
+PER_HEAD = 2.2e-7  # per token
+PER_BIASED_HEAD = 4.8e-8  # per token, on top of PER_HEAD, for positions added to the scores
 PER_WEIGHT = {"sgd": 1.8e-9, "momentum": 1.8e-9, "adam": 2.8e-9, "adamw": 2.8e-9}  # for any batch size
 PER_MULTIPLY_ADD = 1 / 44e9
-PER_TERM, PER_SUMMED = 3e-6, 1.2e-9  # per term of DLCL's sums over earlier blocks, and per element of it
+PER_TERM = 3e-6  # of DLCL's sums over earlier blocks
+PER_TERM_ELEMENT = 1.2e-9
 ONE_KERNEL_NORMS = ("none", "layer norm", "batch norm")
 CHEAP_ACTIVATIONS = ("relu", "identity")  # any other costs as much per element as a norm
 ATTENTION_TENSORS = 5  # of the stream's size: queries, keys, values, the heads' output, the branch's output
@@ -87,24 +92,29 @@ def reference_step_cost(cfg: RunConfig) -> StepCost:
     if cfg.stack == "dlcl":
         terms = cfg.depth**2 / 2
         fixed += PER_TERM * terms + PER_NORM * (cfg.depth + 1)
-        growing += elements * (PER_SUMMED * terms + PER_NORMED * (cfg.depth + 1))
+        growing += elements * (PER_TERM_ELEMENT * terms + PER_NORMED_ELEMENT * (cfg.depth + 1))
     elif cfg.stack == "residual":
         growing += PER_ELEMENT * elements * cfg.sublayers
     return StepCost(fixed, growing)
 
 
 def _fixed_seconds(cfg: RunConfig, sublayer: SublayerPlan) -> float:
-    is_attention = sublayer.kind == "attn"
-    branch = "attn" if is_attention else "one layer" if is_one_layer(cfg, sublayer.kind) else "two layers"
+    """Seconds of a sublayer that do not depend on tensor sizes."""
     norms = sum(norm != "none" for norm in sublayer.norms) + (sublayer.repeats - 1)
-    norms += 2 * (is_attention and cfg.qk_norm)
     costly_norms = sum(norm not in ONE_KERNEL_NORMS for norm in sublayer.norms)
-    factors = PER_FACTOR * _factors(sublayer) + PER_DROPOUT * _masks(sublayer)
-    positions = PER_POSITION.get(cfg.position, 0.0) * is_attention
+    factors = PER_FACTOR * _factors(sublayer) + PER_MASK * _masks(sublayer)
+    positions = 0.0
+    if sublayer.kind == "attn":
+        branch = "attn"
+        norms += 2 if cfg.qk_norm else 0
+        positions = PER_POSITION.get(cfg.position, 0.0)
+    else:
+        branch = "one layer" if is_one_layer(cfg, sublayer.kind) else "two layers"
     return PER_SUBLAYER[branch] + PER_NORM * norms + PER_COSTLY_NORM * costly_norms + factors + positions
 
 
 def _growing_seconds(cfg: RunConfig, sublayer: SublayerPlan) -> float:
+    """Seconds of a sublayer that grow with tensor sizes."""
     is_attention = sublayer.kind == "attn"
     tokens = cfg.batch * cfg.tokens
     features = tokens * cfg.width
@@ -117,14 +127,16 @@ def _growing_seconds(cfg: RunConfig, sublayer: SublayerPlan) -> float:
         costly += hidden
     if is_attention and cfg.position == "rotary":
         costly += 4 * features
-    per_head = PER_HEAD + PER_BIASED_HEAD * (cfg.position in ("alibi", "relative bias"))
+    heads = cfg.heads if is_attention else 0
+    has_biased_scores = cfg.position in ("alibi", "relative bias")
+    per_head = PER_HEAD + (PER_BIASED_HEAD if has_biased_scores else 0.0)
     weights = _weights(cfg, sublayer.kind)
     return (
         PER_ELEMENT * (features + hidden)
-        + PER_NORMED * normed
-        + PER_COSTLY * costly
-        + PER_DROPPED * features * _masks(sublayer)
-        + per_head * tokens * cfg.heads * is_attention
+        + PER_NORMED_ELEMENT * normed
+        + PER_COSTLY_ELEMENT * costly
+        + PER_MASK_ELEMENT * features * _masks(sublayer)
+        + per_head * tokens * heads
         + PER_WEIGHT[cfg.optimizer] * weights
         + PER_MULTIPLY_ADD * 3 * tokens * weights
     )
@@ -132,10 +144,12 @@ def _growing_seconds(cfg: RunConfig, sublayer: SublayerPlan) -> float:
 
 def _factors(sublayer: SublayerPlan) -> int:
     """Number of multiplications by skip, branch and input weights other than 1, gates included."""
-    return bool(sublayer.gate or sublayer.scale != 1) + (sublayer.skip not in (0, 1)) + (sublayer.input_scale != 1)
+    has_branch_factor = sublayer.gate != "" or sublayer.scale != 1
+    return sum((has_branch_factor, sublayer.skip not in (0, 1), sublayer.input_scale != 1))
 
 
 def _masks(sublayer: SublayerPlan) -> int:
+    """Number of dropout masks."""
     return (sublayer.drop_branch > 0) + (sublayer.drop_stream > 0)
 
 
@@ -211,7 +225,8 @@ def fit_to_budget(cfg: RunConfig) -> RunConfig:
         if budget_refusal(cfg) is None:
             break
         try:
-            cfg = replace(cfg, **dict([affordable_change(cfg)]))  # type: ignore[arg-type]
+            field, value = affordable_change(cfg)
+            cfg = replace(cfg, **{field: value})  # type: ignore[arg-type]
         except ValueError:
             break
     return cfg
@@ -241,6 +256,7 @@ def _hidden_ratio(cfg: RunConfig, kind: str) -> int:
 
 
 def _weights(cfg: RunConfig, kind: str) -> int:
+    """Number of weights in the matrices of a branch."""
     if kind == "attn":
         return 4 * cfg.width**2
     return (1 if is_one_layer(cfg, kind) else 2 * cfg.expansion) * cfg.width**2

@@ -10,7 +10,7 @@ from models.spec.vocabulary import INITS
 
 BASE_WIDTH = 64  # features of the base net, whose heads and expansion are the same
 BASE_DEPTH = 2  # blocks of the base net, as in Dey 2025
-ADAM = ("adam", "adamw")
+ADAM_OPTIMIZERS = ("adam", "adamw")
 Factors = tuple[float, float, float]  # on learning rate, weight decay and Adam's epsilon
 
 
@@ -51,15 +51,17 @@ def score_scale(cfg: Fields) -> float | None:
 
 
 def has_uniform_rates(cfg: Fields) -> bool:
+    """Whether all parameters have the same factors."""
     return width_ratio(cfg) == depth_ratio(cfg) == 1
 
 
 def parameter_scaling(cfg: Fields, name: str, numbers: int) -> Factors:
     """The factors of a parameter by its name and its number of elements."""
-    return scaling_factors(name, numbers, width_ratio(cfg), depth_ratio(cfg), cfg.optimizer in ADAM)
+    adam = cfg.optimizer in ADAM_OPTIMIZERS
+    return scaling_factors(name, numbers, width=width_ratio(cfg), depth=depth_ratio(cfg), adam=adam)
 
 
-def scaling_factors(name: str, numbers: int, width: float, depth: float, adam: bool) -> tuple[float, float, float]:
+def scaling_factors(name: str, numbers: int, width: float, depth: float, adam: bool) -> Factors:
     """The factors on learning rate, weight decay and Adam's epsilon of a parameter with `numbers` elements.
 
     `width` and `depth` are multiples of the base net's. A hidden matrix grows with the width on both axes, other

@@ -19,12 +19,12 @@ from models.training.loss import cross_entropies
 from models.training.modes import dropout_masks
 from models.training.optimizers import Rates, build_optimizer, parameter_scalings
 
-# Fields that change neither the shape of a net nor what a step computes.
-MAY_DIFFER = ("seed", "lr", "warmup", "schedule", "init", "init_gain")
+# Fields in which the runs may differ: they change neither the shape of a net nor what a step computes.
+DIFFERING_FIELDS = ("seed", "lr", "warmup", "schedule", "init", "init_gain")
 
 
 class Batched(Loop):
-    """Trains configurations that differ only in MAY_DIFFER, each with its own weights, batches and rates.
+    """Trains configurations that differ only in DIFFERING_FIELDS, each with its own weights, batches and rates.
 
     Rows equal those of separate runs up to the order of float32 sums. A run that diverges ends its own trace and no
     other. Frames have no picture; `frames` lists their steps, True means those of Run. Raises ValueError for no
@@ -34,8 +34,10 @@ class Batched(Loop):
     def __init__(self, configs: Sequence[RunConfig], *, frames: bool | Sequence[int] = True) -> None:
         if not configs:
             raise ValueError("configs is empty; legal is one configuration or more")
-        if astray := [name for name in differing_fields(configs) if name not in MAY_DIFFER]:
-            raise ValueError(f"configs differ in {', '.join(astray)}; legal are differences in {', '.join(MAY_DIFFER)}")
+        conflicts = [name for name in differing_fields(configs) if name not in DIFFERING_FIELDS]
+        if conflicts:
+            legal = ", ".join(DIFFERING_FIELDS)
+            raise ValueError(f"configs differ in {', '.join(conflicts)}; legal are differences in {legal}")
         cfg = configs[0]
         super().__init__(cfg, len(configs))
         self.seeds = tuple(config.seed for config in configs)

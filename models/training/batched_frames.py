@@ -43,8 +43,17 @@ class BatchedFrameTaker(FrameTaker):
         loss = cross_entropies(logits, y).tolist()
         accuracy = (((logits.argmax(-1) == y) & has_loss).sum(1) / has_loss.sum(1)).tolist()
         return [
-            Frame(step, cosine, self._no_update(), loss[run], accuracy[run], {}, dead, head, train_mode_loss[run])
-            for run, (cosine, dead, head) in enumerate(zip(*measures, strict=True))
+            Frame(
+                step,
+                sample_cosine=measures.sample_cosine[run],
+                update_to_weight=self._no_update(),
+                held_out_loss=loss[run],
+                held_out_accuracy=accuracy[run],
+                dead_units=measures.dead_units[run],
+                head_input=measures.head_input[run],
+                train_mode_loss=train_mode_loss[run],
+            )
+            for run in range(self.runs)
         ]
 
     def _update_to_weight(self) -> Iterable[np.ndarray]:
@@ -52,9 +61,9 @@ class BatchedFrameTaker(FrameTaker):
         dtype = accumulate_dtype(self.task.device)
         changes = [
             [new.detach() - old for new, old in zip(block, before, strict=True)]
-            for block, before in zip(self.matrices, self._before, strict=True)
+            for block, before in zip(self.matrices, self._weights_before, strict=True)
         ]
-        ratios = block_norms(changes, empty, dtype) / block_norms(self._before, empty, dtype)
+        ratios = block_norms(changes, empty, dtype) / block_norms(self._weights_before, empty, dtype)
         return ratios.float().cpu().numpy()
 
     def _subset(self, tensor: Tensor) -> Tensor:

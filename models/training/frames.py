@@ -44,12 +44,15 @@ class FrameTaker:
     def __init__(
         self, cfg: RunConfig, model: Net, task: TaskData, matrices: list[list[Tensor]], steps: Iterable[int]
     ) -> None:
-        self._cfg, self.model, self.task, self.matrices = cfg, model, task, matrices
+        self._cfg = cfg
+        self.model = model
+        self.task = task
+        self.matrices = matrices
         self.steps = set(steps)
         self._samples = max(2, COSINE_TOKENS // cfg.tokens)
         # The subset is measured in train mode. Without batch norm, one pass in eval mode gives the same numbers.
         self._modes_differ = uses_batch_statistics(cfg)
-        self._before: list[list[Tensor]] = []
+        self._weights_before: list[list[Tensor]] = []  # of the update, per block
 
     @cached_property
     def _path_sampler(self) -> PathSampler:
@@ -59,13 +62,13 @@ class FrameTaker:
         """One frame per run, still without its update-to-weight ratio; empty if `step` takes none."""
         if step not in self.steps:
             return []
-        self._before = [[p.detach().clone() for p in block] for block in self.matrices]
+        self._weights_before = [[p.detach().clone() for p in block] for block in self.matrices]
         return self._frames(step)
 
     def after_update(self, frames: list[Frame]) -> list[Frame]:
         """The frames with the ratio |weight change| / |weights| of each block."""
         ratios = self._update_to_weight()
-        self._before = []
+        self._weights_before = []
         return [replace(frame, update_to_weight=ratio) for frame, ratio in zip(frames, ratios, strict=True)]
 
     def at_end(self, step: int) -> list[Frame]:
@@ -97,8 +100,19 @@ class FrameTaker:
         if self._modes_differ:
             measures = self.fixed_subset()
             train_mode_loss = cross_entropy(*self._in_train_mode(x, y, self._cfg.batch)).item()
-        (cosine,), (dead,), (head,) = measures
-        return [Frame(step, cosine, self._no_update(), loss, accuracy, picture, dead, head, train_mode_loss)]
+        return [
+            Frame(
+                step,
+                sample_cosine=measures.sample_cosine[0],
+                update_to_weight=self._no_update(),
+                held_out_loss=loss,
+                held_out_accuracy=accuracy,
+                picture=picture,
+                dead_units=measures.dead_units[0],
+                head_input=measures.head_input[0],
+                train_mode_loss=train_mode_loss,
+            )
+        ]
 
     @torch.no_grad()
     def _in_train_mode(self, x: Tensor, y: Tensor, size: int, axis: int = 0) -> tuple[Tensor, Tensor]:
@@ -111,7 +125,7 @@ class FrameTaker:
     def _update_to_weight(self) -> Iterable[np.ndarray]:
         """|weight change| / |weights| of each block since `before_update`, one array (depth,) per run."""
         ratios = []
-        for block, before in zip(self.matrices, self._before, strict=True):
+        for block, before in zip(self.matrices, self._weights_before, strict=True):
             changes = [(new.detach() - old).norm() for new, old in zip(block, before, strict=True)]
             sizes = [old.norm() for old in before]
             ratios.append(_norm_of_norms(changes) / _norm_of_norms(sizes))

@@ -9,8 +9,7 @@ import torch
 from torch import nn
 
 from models.spec import RunConfig
-from models.spec.parametrization import ADAM as ADAMS
-from models.spec.parametrization import Factors, has_uniform_rates, parameter_scaling
+from models.spec.parametrization import ADAM_OPTIMIZERS, Factors, has_uniform_rates, parameter_scaling
 
 
 def eager_optimizer(optimizer: type[torch.optim.Optimizer]) -> Callable[..., torch.optim.Optimizer]:
@@ -54,7 +53,7 @@ def build_optimizer(
     if scaling:
         groups = _scaled_groups(
             trainable,
-            adam=optimizer in ADAMS,
+            adam=optimizer in ADAM_OPTIMIZERS,
             lr=lr,
             weight_decay=weight_decay,
             is_decayed=is_decayed,
@@ -111,20 +110,21 @@ class Rates:
     ) -> None:
         self.table_TK = torch.tensor(rates, device=device).T
         self.optimizer = optimizer
-        first = list(rates[0])
-        self._shared = first if all(list(run_rates) == first for run_rates in rates) else None
+        first_rates = list(rates[0])
+        are_equal = all(list(run_rates) == first_rates for run_rates in rates)
+        self._shared_rates = first_rates if are_equal else None
         self._parameters = [p for group in optimizer.param_groups for p in group["params"]]
 
     def step(self, k: int) -> None:
         """Takes update k."""
-        shared_rate = self._shared[k] if self._shared else 1.0
+        shared_rate = self._shared_rates[k] if self._shared_rates else 1.0
         for group in self.optimizer.param_groups:
             group["lr"] = shared_rate * group.get("rate", 1.0)
-        if self._shared:
+        if self._shared_rates:
             self.optimizer.step()
             return
-        before = [p.detach().clone() for p in self._parameters]
+        old_parameters = [p.detach().clone() for p in self._parameters]
         self.optimizer.step()
         with torch.no_grad():
-            for p, old in zip(self._parameters, before, strict=True):
+            for p, old in zip(self._parameters, old_parameters, strict=True):
                 p.copy_(torch.lerp(old, p, self.table_TK[k].view(-1, *[1] * (p.ndim - 1))))

@@ -1,4 +1,4 @@
-"""A single run."""
+"""The training of a single run."""
 
 import numpy as np
 from torch import Tensor
@@ -80,11 +80,20 @@ class Run(Loop):
 def before_training(cfg: RunConfig) -> Run:
     """A run with row 0 and a frame 0 without held-out metrics, whose picture is the task's `first_picture`."""
     run = Run(cfg, frames=False)
-    (cosine,), (dead,), (head,) = run._taker.fixed_subset()
+    measures = run._taker.fixed_subset()
     picture = run._taker.first_picture()
     run.advance(1)
-    no_update = np.full(cfg.depth, np.nan, dtype=np.float32)
-    run.frames_by_run[0] = [Frame(0, cosine, no_update, np.nan, np.nan, picture, dead, head)]
+    frame = Frame(
+        step=0,
+        sample_cosine=measures.sample_cosine[0],
+        update_to_weight=np.full(cfg.depth, np.nan, dtype=np.float32),
+        held_out_loss=np.nan,
+        held_out_accuracy=np.nan,
+        picture=picture,
+        dead_units=measures.dead_units[0],
+        head_input=measures.head_input[0],
+    )
+    run.frames_by_run[0] = [frame]
     return run
 
 

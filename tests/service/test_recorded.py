@@ -11,7 +11,7 @@ from streamlit.testing.v1 import AppTest
 
 from components.start.cells import CELLS
 from models.insight.sentences import sentences_at
-from models.runlog import HEAD
+from models.runlog import HEAD_FILE
 from models.service import client, recorded
 from models.spec import RunConfig
 from models.trace import Frame
@@ -49,7 +49,7 @@ def test_the_nets_of_start_are_recorded_and_no_others():
 def test_a_recording_that_cannot_be_read_is_none(monkeypatch, tmp_path, text):
     shutil.copytree(recorded.FOLDER, tmp_path, dirs_exist_ok=True)
     monkeypatch.setattr(recorded, "FOLDER", tmp_path)
-    (recorded.log_folder(RunConfig()) / HEAD).write_bytes(text)
+    (recorded.log_folder(RunConfig()) / HEAD_FILE).write_bytes(text)
     recorded._read.cache_clear()
     try:
         assert recorded.recorded_log(RunConfig()) is None

@@ -25,7 +25,7 @@ from hypothesis.extra import numpy as st_np
 
 from models import answers
 from models.answers import Question
-from models.runlog import ROWS, LogHead, RunLog, engine_fingerprint, sentences_event
+from models.runlog import ROWS_FILE, LogHead, RunLog, engine_fingerprint, sentences_event
 from models.service import client, engine, result_cache, wire
 from models.service.client import RequestedLog, Trainer
 from models.service.demand import NOBODY
@@ -509,7 +509,7 @@ def test_the_folder_of_runs_belongs_to_one_server_and_stays_within_its_bound(
     old, new = (kept.add_log(RunConfig(seed=seed, steps=5000)) for seed in (1, 2))
     for at, log in enumerate((old, new)):
         kept.handle_message(progress(log, 2000))
-        os.utime(log.folder / ROWS, (at, at))
+        os.utime(log.folder / ROWS_FILE, (at, at))
     folder = open_folder(60_000)
     assert (folder, old.exists(), new.exists()) == (tmp_path.resolve(), False, True)
     other = open_folder(60_000)
@@ -706,7 +706,7 @@ def test_the_key_of_a_question_has_a_fixed_length_and_an_answer_counts_it(tmp_pa
 
 
 def test_the_line_of_a_message_that_could_not_be_received_is_not_sent(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(wire, "MAX_LINE", 1000)
+    monkeypatch.setattr(wire, "MAX_LINE_BYTES", 1000)
     pipe = io.BytesIO()
     with pytest.raises(ValueError, match="at most 1,000"):
         wire.send(pipe, {"text": "x" * 1000})

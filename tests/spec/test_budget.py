@@ -14,9 +14,9 @@ from models.spec.arrangements import ARRANGEMENTS
 from models.spec.budget import (
     MAX_STEP_SECONDS,
     PER_NORM,
-    PER_NORMED,
-    PER_SUMMED,
+    PER_NORMED_ELEMENT,
     PER_TERM,
+    PER_TERM_ELEMENT,
     affordable_change,
     budget_refusal,
     memory_bytes,
@@ -134,8 +134,8 @@ def test_dlcls_sums_over_all_earlier_blocks_are_counted(depth):
     terms = sum(weights.numel() for weights in build_model(dlcl).stream.weights)
     further = reference_step_cost(dlcl)[0] - reference_step_cost(single)[0] - PER_NORM * (depth + 1)
     assert further / PER_TERM == pytest.approx(terms, rel=0.2)
-    numbers = reference_step_cost(dlcl)[1] - reference_step_cost(single)[1] - PER_NORMED * (depth + 1) * 8 * 4
-    assert numbers / (PER_SUMMED * 8 * 4) == pytest.approx(terms, rel=0.2)
+    numbers = reference_step_cost(dlcl)[1] - reference_step_cost(single)[1] - PER_NORMED_ELEMENT * (depth + 1) * 8 * 4
+    assert numbers / (PER_TERM_ELEMENT * 8 * 4) == pytest.approx(terms, rel=0.2)
 
 
 def test_every_norm_of_the_net_is_counted():

@@ -9,7 +9,7 @@ from models.export.script.net import net_code
 from models.export.script.quote import quote_definitions
 from models.spec import RunConfig, arrangement_of
 from models.spec.code import block_code
-from models.spec.parametrization import ADAM, depth_ratio, has_uniform_rates, width_ratio
+from models.spec.parametrization import ADAM_OPTIMIZERS, depth_ratio, has_uniform_rates, width_ratio
 from models.spec.plan import has_dropout
 
 HEADER = '''\
@@ -177,7 +177,7 @@ def _train(cfg: RunConfig) -> str:
     arguments = "net.parameters(), lr=LR"
     optimizer = ""
     if not has_uniform_rates(cfg):
-        adam = cfg.optimizer in ADAM
+        adam = cfg.optimizer in ADAM_OPTIMIZERS
         condition = " if p.ndim > 1 else 0.0" if cfg.decayed == "matrices" else ""
         optimizer = SCALED.format(
             ratios=f"{width_ratio(cfg)!r}, {depth_ratio(cfg)!r}, {adam}",
