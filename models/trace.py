@@ -153,9 +153,11 @@ def trace_of(
 
 def frame_steps(steps: int) -> list[int]:
     """Steps at which a run of `steps` records a frame: 0, 1, 2, 4, 8, 12, 16, 24, ... and the end."""
-    chosen = {0, steps}
+    candidates = {0, steps}
     power = 1
     while power <= steps:
-        chosen |= {power} | ({power * 3 // 2} if power >= 8 else set())
+        candidates.add(power)
+        if power >= 8:
+            candidates.add(power * 3 // 2)
         power *= 2
-    return sorted(step for step in chosen if step <= steps)
+    return sorted(step for step in candidates if step <= steps)

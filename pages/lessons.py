@@ -12,7 +12,8 @@ hidden_parts.adopt()
 progress.recall()
 if projector.is_on():
     projector.enlarge()
-if state := following.shown_state():
+state = following.shown_state()
+if state is not None:
     st.title(chosen.title, anchor=False)
     lesson.draw_in_class(chosen, state)
 elif projector.is_on():

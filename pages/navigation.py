@@ -1,6 +1,7 @@
 """Streamlit's main script: the list of pages, and what they all share."""
 
 from pathlib import Path
+from typing import NamedTuple
 
 import streamlit as st
 from streamlit.navigation.page import StreamlitPage
@@ -19,54 +20,68 @@ NAME = "Add & Norm Playground"
 # Before st.navigation: the default icon of a page would be fetched from another host.
 st.set_page_config(page_title=NAME, page_icon=str(HERE / "icon.png"), layout="wide", initial_sidebar_state="auto")
 
-# By section: script, title, icon, and a tip in menus. The script's name is the page's address. Pages in the bar have
-# no tip: after a click it would cover the title of the opened page until the mouse moves.
+
+class PageEntry(NamedTuple):
+    """A page in the bar or its menus. The script's name is the page's address.
+
+    Pages in the bar have no tip: after a click it would cover the title of the opened page until the mouse moves.
+    """
+
+    script: str
+    title: str
+    icon: str
+    tip: str = ""
+
+
 SECTIONS = {
     "": (
-        ("start", "Start", "home"),
-        ("story", "The story", "auto_stories"),
-        ("playground", "Playground", "tune"),
-        ("compare", "Compare", "compare_arrows"),
-        ("recordings", "Your model", "monitor_heart"),
-        ("anatomy", "Anatomy", "account_tree"),
-        ("maps", "Maps", "grid_on"),
-        ("labs", "Labs", "science"),
+        PageEntry("start", "Start", "home"),
+        PageEntry("story", "The story", "auto_stories"),
+        PageEntry("playground", "Playground", "tune"),
+        PageEntry("compare", "Compare", "compare_arrows"),
+        PageEntry("recordings", "Your model", "monitor_heart"),
+        PageEntry("anatomy", "Anatomy", "account_tree"),
+        PageEntry("maps", "Maps", "grid_on"),
+        PageEntry("labs", "Labs", "science"),
     ),
     "Learn": (
-        ("lessons", "Lessons", "school", "Guess, train, see what happened and why, solve the challenge."),
-        ("claims", "Common claims", "fact_check", "True or false? Each with an experiment that tests it."),
-        ("papers", "Papers", "article", "Published results, each run here in small: does it show?"),
-        ("glossary", "Glossary", "dictionary", "Every term of the app: meaning, formula, paper."),
-        ("teacher", "Teacher", "co_present", "Lead a class: everybody sees what you choose, and guesses first."),
+        PageEntry("lessons", "Lessons", "school", "Guess, train, see what happened and why, solve the challenge."),
+        PageEntry("claims", "Common claims", "fact_check", "True or false? Each with an experiment that tests it."),
+        PageEntry("papers", "Papers", "article", "Published results, each run here in small: does it show?"),
+        PageEntry("glossary", "Glossary", "dictionary", "Every term of the app: meaning, formula, paper."),
+        PageEntry(
+            "teacher", "Teacher", "co_present", "Lead a class: everybody sees what you choose, and guesses first."
+        ),
     ),
 }
 # Not in the bar: the picture on the page Labs is their menu.
 LABS = (
-    ("normalization", "Normalisation", "table_chart"),
-    ("attention", "Attention", "center_focus_strong"),
-    ("gradients", "Gradients", "trending_down"),
-    ("residual", "Residual", "add"),
-    ("autoregression", "Autoregression", "keyboard_tab"),
+    PageEntry("normalization", "Normalisation", "table_chart"),
+    PageEntry("attention", "Attention", "center_focus_strong"),
+    PageEntry("gradients", "Gradients", "trending_down"),
+    PageEntry("residual", "Residual", "add"),
+    PageEntry("autoregression", "Autoregression", "keyboard_tab"),
 )
 
 
-def page_of(script: str, title: str, icon: str, tip: str | None = None) -> StreamlitPage:
+def page_of(entry: PageEntry) -> StreamlitPage:
     """A page for st.navigation, hidden from the bar if it is a lab."""
-    is_start = script == "start"
+    is_start = entry.script == "start"
     return st.Page(
-        HERE / f"{script}.py",
-        title=phrase(title),
-        icon=f":material/{icon}:",
-        url_path=None if is_start else script,
+        HERE / f"{entry.script}.py",
+        title=phrase(entry.title),
+        icon=f":material/{entry.icon}:",
+        url_path=None if is_start else entry.script,
         default=is_start,
-        visibility="hidden" if (script, title, icon) in LABS else "visible",
-        help=tip and phrase(tip),
+        visibility="hidden" if entry in LABS else "visible",
+        help=phrase(entry.tip) if entry.tip else None,
     )
 
 
 language.adopt()
-pages = {name and phrase(name): [page_of(*entry) for entry in entries] for name, entries in SECTIONS.items()}
-pages[""] += [page_of(*entry) for entry in LABS]
+bar_pages = [page_of(entry) for entry in (*SECTIONS[""], *LABS)]
+menus = {phrase(name): [page_of(entry) for entry in entries] for name, entries in SECTIONS.items() if name}
+pages = {"": bar_pages} | menus
 page = st.navigation(pages, position="top")
 title = NAME if not page.url_path else f"{page.title} · {NAME}"
 st.set_page_config(page_title=title)

@@ -13,10 +13,12 @@ if projector.is_on():
     projector.enlarge()
 st.title(TEXTS.title, anchor=False)
 hidden_parts.adopt()
-if (state := following.shown_state()) and state.open_questions:
+state = following.shown_state()
+is_plain_visit = state is None and not projector.is_on()
+if state is not None and state.open_questions:
     board.draw_question(state, TEXTS("question"), cells.draw_shown_cells)
 else:
-    if state:
+    if state is not None:
         st.markdown(TEXTS("the class guessed"))
         right_option = None if hidden_parts.is_hidden("verdict") else answers.right_option
         board.draw_results(following.code(), questions_of(state.stop), right_option, following.member())
@@ -24,12 +26,12 @@ else:
     if runs:
         tour.mark_done("start")
     with st.container(key="start_words"):  # its two texts share one place, so that nothing below moves
-        if not (state or projector.is_on()):
+        if is_plain_visit:
             st.markdown(TEXTS("introduction"))
         if len(runs) == len(cells.CELLS):
             st.markdown(conclusion(*runs))
-    cells.draw_digits(asks=not state)
+    cells.draw_digits(asks=state is None)
     cells.draw(runs)
-    if not (state or projector.is_on()):
+    if is_plain_visit:
         draw_cards()
         language.draw_choice()

@@ -6,6 +6,7 @@
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
@@ -15,15 +16,24 @@ from models.spec import RunConfig
 from models.trace import Frame
 
 FILE = Path(__file__).with_name("recorded_text.json")
-# Depth, steps and position encoding with which a net learns each task within a minute on one CPU core.
-NETS: dict[str, tuple[int, int, str]] = {
-    "book": (4, 600, "sinusoidal"),
-    "copy": (2, 600, "sinusoidal"),
-    "reverse": (2, 400, "sinusoidal"),
-    "sort": (2, 600, "sinusoidal"),
-    "recall": (2, 1500, "rotary"),
+
+
+class TaskNet(NamedTuple):
+    """The fields with which a net of the lab learns its task within a minute on one CPU core."""
+
+    depth: int
+    steps: int
+    position: str = "sinusoidal"
+
+
+NETS = {
+    "book": TaskNet(depth=4, steps=600),
+    "copy": TaskNet(depth=2, steps=600),
+    "reverse": TaskNet(depth=2, steps=400),
+    "sort": TaskNet(depth=2, steps=600),
+    "recall": TaskNet(depth=2, steps=1500, position="rotary"),
 }
-SIZE: dict[str, object] = {
+SHARED_FIELDS: dict[str, object] = {
     "net": "transformer",
     "width": 64,
     "heads": 4,
@@ -36,16 +46,14 @@ SIZE: dict[str, object] = {
 
 def configuration(task: str, arrangement: str, depth: int, steps: int) -> RunConfig:
     """A net of the lab; all have the same width and optimiser."""
-    _, _, position = NETS[task]
-    return RunConfig.arranged(
-        arrangement, **(SIZE | {"task": task, "depth": depth, "steps": steps, "position": position})
-    )
+    fields = {"task": task, "depth": depth, "steps": steps, "position": NETS[task].position}
+    return RunConfig.arranged(arrangement, **SHARED_FIELDS, **fields)
 
 
 def first_config() -> RunConfig:
     """The net with which the lab opens."""
-    depth, steps, _ = NETS["book"]
-    return configuration("book", "pre-norm", depth, steps)
+    net = NETS["book"]
+    return configuration("book", "pre-norm", net.depth, net.steps)
 
 
 @dataclass(frozen=True)

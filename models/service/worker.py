@@ -67,8 +67,10 @@ def serve(engine: "Engine", inbox: "queue.SimpleQueue[Message]") -> None:
             elif message["kind"] == "cancel":
                 questions.cancel(message["key"])
                 engine.cancel(message["key"])
-            elif (dropped := questions.put(message)) is not None:
-                engine.emit({"kind": "dropped", "key": dropped["key"]})
+            else:
+                dropped = questions.put(message)
+                if dropped is not None:
+                    engine.emit({"kind": "dropped", "key": dropped["key"]})
         if questions:
             engine.answer(questions.pop())
         busy = engine.work()

@@ -12,6 +12,9 @@ Name = Callable[[str], str]  # slot -> its name in the code, such as "norm_in" -
 
 SLOTS = ("norm_in", "norm_mid", "norm_out", "norm_add")
 DROPOUTS = ("drop_branch", "drop_stream")
+# Positions added to attention's scores: class in `models.nets.branches`, and name in the code of a block.
+RELATIVE = {"relative bias": ("RelativeBias", "relative_bias"), "alibi": ("Alibi", "alibi")}
+MATRIX_PATHS = {"W": "w", "W1": "w1", "W2": "w2", "Wq": "w_q", "Wk": "w_k", "Wv": "w_v", "Wo": "w_o"}
 RULE_CODE = {"deepnorm": "M**0.25", "depth": "M", "1/sqrt(depth)": "1 / math.sqrt(M)", "1/sqrt(2)": "1 / math.sqrt(2)"}
 
 
@@ -64,7 +67,9 @@ def parts_by_name(cfg: RunConfig, block: int | None = None) -> dict[str, CodePar
 
 
 def _norm_parts(cfg: RunConfig, sublayer: SublayerPlan, number: str) -> dict[str, CodePart]:
-    name, parts = _slot_name(sublayer, number), {}
+    """The norms in the slots of a sublayer."""
+    name = _slot_name(sublayer, number)
+    parts = {}
     for slot in filled_slots(sublayer):
         norm = getattr(sublayer, slot if slot != "norm_again" else "norm_add")
         width = cfg.width
@@ -80,7 +85,8 @@ def _other_parts(cfg: RunConfig, sublayer: SublayerPlan, number: str) -> dict[st
     """Dropouts, the gate, the matrices, and the norms of queries and keys."""
     parts = {}
     for slot in DROPOUTS:
-        if rate := getattr(sublayer, slot):
+        rate = getattr(sublayer, slot)
+        if rate:
             parts[slot + number] = CodePart(f"{sublayer.kind}.{slot}", f"nn.Dropout({rate:g})")
     if sublayer.gate:
         channels = 1 if sublayer.gate == "zero gate" else cfg.width
@@ -106,7 +112,7 @@ def branch_code(cfg: RunConfig, sublayer: SublayerPlan, name: Name, function: Ca
 
 def sum_code(cfg: RunConfig, sublayer: SublayerPlan, name: Name, branch: str, slot: str = "norm_add") -> str:
     """The code of the sum, N_add(skip * x + branch); `slot` is "norm_again" for the second one of a recursive skip."""
-    total = f"{_factor(cfg.skip_scale)}x + {branch}" if sublayer.skip else branch
+    total = f"{_weight_code(cfg.skip_scale)}x + {branch}" if sublayer.skip else branch
     normed = norm_call(sublayer.norm_add, name(slot), total)
     is_last = sublayer.repeats == 1 or slot == "norm_again"
     return f"{name('drop_stream')}({normed})" if is_last and sublayer.drop_stream else normed
@@ -127,11 +133,6 @@ def norm_code(norm: str, width: str, eps: str, *, affine: bool) -> str:
     """The code that builds a norm, from torch or from `models.nets.norms`."""
     entry = NORMS[norm]
     return entry.code.format(width=width, eps=eps, switch="" if affine else f", {entry.switch}=False")
-
-
-# Positions added to attention's scores: class in `models.nets.branches`, and name in the code of a block.
-RELATIVE = {"relative bias": ("RelativeBias", "relative_bias"), "alibi": ("Alibi", "alibi")}
-MATRIX_PATHS = {"W": "w", "W1": "w1", "W2": "w2", "Wq": "w_q", "Wk": "w_k", "Wv": "w_v", "Wo": "w_o"}
 
 
 def _sublayers(cfg: RunConfig, block: int | None) -> list[SublayerPlan]:
@@ -173,7 +174,7 @@ def _stream_lines(cfg: RunConfig, sublayer: SublayerPlan, number: str) -> list[s
     if sublayer.identity:
         return ["x = x  # taken out"]
     name = _slot_name(sublayer, number)
-    branch = branch_code(cfg, sublayer, name, lambda inner: _function(cfg, sublayer, name, inner))
+    branch = branch_code(cfg, sublayer, name, lambda inner: _function_code(cfg, sublayer, name, inner))
     if cfg.stack == "residual":
         return [f"f = {branch}", f"x, y = {sum_code(cfg, sublayer, name, 'f')}, y + f"]
     if sublayer.repeats > 1:
@@ -182,18 +183,20 @@ def _stream_lines(cfg: RunConfig, sublayer: SublayerPlan, number: str) -> list[s
     return [f"x = {sum_code(cfg, sublayer, name, branch)}"]
 
 
-def _function(cfg: RunConfig, sublayer: SublayerPlan, name: Name, inner: str) -> str:
+def _function_code(cfg: RunConfig, sublayer: SublayerPlan, name: Name, inner: str) -> str:
     """The code of F called on its input."""
     if sublayer.kind == "attn":
         return f"attention({inner})"
-    first = "W1" if _has_hidden(cfg, sublayer) else "W"
-    hidden = norm_call(sublayer.norm_mid, name("norm_mid"), f"{first}({inner})")
+    has_hidden = _has_hidden(cfg, sublayer)
+    matrix = "W1" if has_hidden else "W"
+    output = norm_call(sublayer.norm_mid, name("norm_mid"), f"{matrix}({inner})")
     if sublayer.activation != "identity":
-        hidden = f"{sublayer.activation.replace(' ', '_')}({hidden})"
-    return hidden if first == "W" else f"W2({hidden})"
+        output = f"{sublayer.activation.replace(' ', '_')}({output})"
+    return f"W2({output})" if has_hidden else output
 
 
 def _attention_lines(cfg: RunConfig, sublayer: SublayerPlan) -> list[str]:
+    """The definition of `attention` in the code of a block."""
     name = _slot_name(sublayer, "1")
     query, key = ("norm_q(q)", "norm_k(k)") if cfg.qk_norm else ("q", "k")
     if cfg.position == "rotary":
@@ -203,7 +206,8 @@ def _attention_lines(cfg: RunConfig, sublayer: SublayerPlan) -> list[str]:
     if cfg.position in RELATIVE:
         _, bias = RELATIVE[cfg.position]
         options = f", attn_mask={bias}(z.shape[1], {cfg.mask == 'causal'})"
-    if (scale := score_scale(cfg)) is not None:
+    scale = score_scale(cfg)
+    if scale is not None:
         options += f", scale={scale!r}"
     return [
         "def attention(z):",
@@ -214,7 +218,7 @@ def _attention_lines(cfg: RunConfig, sublayer: SublayerPlan) -> list[str]:
     ]
 
 
-def _factor(scale: float | str) -> str:
+def _weight_code(scale: float | str) -> str:
     """The code of a weight and " * "; empty for a weight of 1."""
     if isinstance(scale, str):
         return RULE_CODE[scale] + " * "
@@ -223,7 +227,7 @@ def _factor(scale: float | str) -> str:
 
 def branch_factor_code(cfg: RunConfig) -> str:
     """The code of a branch's weight and " * "; empty for a weight of 1."""
-    factor = _factor(cfg.branch_scale)
+    factor = _weight_code(cfg.branch_scale)
     if branch_factor(cfg) == 1:
         return factor
     if isinstance(cfg.branch_scale, str):

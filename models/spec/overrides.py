@@ -80,6 +80,7 @@ def describe_overrides(overrides: tuple[Override, ...]) -> str:
 
 
 def _describe_value(key: str, value: str | bool) -> str:
+    """An override in words: "taken out", "no residual"."""
     if key == "identity":
         if isinstance(value, str):
             return f"without its {PARTS[value]}"
@@ -109,19 +110,25 @@ def from_text(text: str, depth: int) -> tuple[Override, ...]:
     """The inverse of `to_text`. Raises ValueError for other text, before it expands to more than a net can have."""
     overrides: list[Override] = []
     for part in filter(None, text.split(",")):
-        blocks, key, word = ([*part.split(".", 2), "", ""])[:3]
-        first, _, last = blocks.partition("-")
-        last = last or first
-        are_numbers = first.isdecimal() and last.isdecimal() and max(len(first), len(last)) <= 4
-        if not are_numbers or int(first) > int(last):
-            raise ValueError(f"overrides names block {blocks[:12]!r}; legal is 1 to {depth}")
+        blocks, _, setting = part.partition(".")
+        key, _, word = setting.partition(".")
         value: str | bool = {"true": True, "false": False}.get(word, word)
-        if int(last) > depth:
-            raise ValueError(f"overrides names block {int(last)}; legal is 1 to {depth}")
-        overrides += [(block, key, value) for block in range(int(first), int(last) + 1)]
+        overrides += [(block, key, value) for block in _parse_blocks(blocks, depth)]
         if len(overrides) > max_overrides(depth):
             raise ValueError(f"overrides has more than {max_overrides(depth)}; legal is one for each block and key")
     return legal_overrides(overrides, depth)
+
+
+def _parse_blocks(text: str, depth: int) -> range:
+    """The blocks of "9" or "1-8". Raises ValueError unless `text` names blocks up to `depth`."""
+    first, _, last = text.partition("-")
+    last = last or first
+    are_numbers = first.isdecimal() and last.isdecimal() and max(len(first), len(last)) <= 4
+    if not are_numbers or int(first) > int(last):
+        raise ValueError(f"overrides names block {text[:12]!r}; legal is 1 to {depth}")
+    if int(last) > depth:
+        raise ValueError(f"overrides names block {int(last)}; legal is 1 to {depth}")
+    return range(int(first), int(last) + 1)
 
 
 def display_value(value: object, digits: int = 6) -> str:

@@ -13,15 +13,18 @@ from models.spec.rules import repairs
 from models.spec.vocabulary import NETS
 
 BOOLEANS = {"true": True, "on": True, "yes": True, "1": True, "false": False, "off": False, "no": False, "0": False}
-MAX_LINK_KEYS, MAX_VALUE_CHARS = 200, 20_000  # the rest of a longer link is ignored
+# The rest of a longer link is ignored.
+MAX_LINK_KEYS = 200
+MAX_VALUE_CHARS = 20_000
 MAX_NUMBER_CHARS = 40
+JOINER = "\u2060"  # invisible; no line breaks there
 # Keys of other parts of a page: they stay in the address and are not settings of a run.
 PAGE_KEYS = frozenset({
     "block", "change", "class", "digest", "error", "hide", "instrument", "key", "lang", "lesson", "map", "panel",
     "recording", "plan", "scene", "spec", "view", "word",
 })  # fmt: skip
-# Former slugs of choices, and the prefix of choices in links from before 2026-11-22.
-RENAMED = {
+# Former slugs of choices -> current ones.
+FORMER_SLUGS = {
     "a-sequence-that-is-said-again": "a-repeated-sequence",
     "a-sequence-that-is-said-in-order": "a-sequence-in-order",
     "skip": "residual",  # a topic of the claims
@@ -40,7 +43,7 @@ RENAMED = {
     "a-recurrent-net": "a-batch-s-statistics",
     "overfitting-and-landscape": "trained-nets",
 }
-NUMBERED = re.compile(r"^examples?-\d+(-and-\d+)?-")
+FORMER_PREFIX = re.compile(r"^examples?-\d+(-and-\d+)?-")  # of choices in links from before 2026-11-22
 PLAIN_CHARS = set("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789 .+-/_=")
 
 
@@ -147,19 +150,19 @@ def _choice(text: str, knob: Knob) -> Any:
     assert len(by_name) == len(choices), "two options would be one in the address"
     name = text if knob.exact or not text else slug(text)
     if name not in by_name:
-        name = RENAMED.get(name, NUMBERED.sub("", name))
+        name = FORMER_SLUGS.get(name, FORMER_PREFIX.sub("", name))
     if name not in by_name:
         raise ValueError(text)
     return by_name[name]
 
 
-JOINER = "\u2060"
-
-
 def sanitize(text: str, limit: int = 40, allowed: Set[str] = PLAIN_CHARS) -> str:
     """Untrusted text for a page: only `allowed` characters, at most `limit` of them, and dots only inside numbers."""
-    plain = re.sub(r"(?<!\d)\.|\.(?!\d)", " ", "".join(c for c in text[:MAX_VALUE_CHARS] if c in allowed))
-    return (plain[:limit] + "...") if len(plain) > limit else (plain or "(unreadable)")
+    letters = "".join(letter for letter in text[:MAX_VALUE_CHARS] if letter in allowed)
+    plain = re.sub(r"(?<!\d)\.|\.(?!\d)", " ", letters)
+    if not plain:
+        return "(unreadable)"
+    return f"{plain[:limit]}..." if len(plain) > limit else plain
 
 
 def sanitized_error(error: Exception, limit: int = 200) -> str:
@@ -177,6 +180,7 @@ def escape_markdown(text: str) -> str:
 
 
 def _arrangement_values(texts: Mapping[str, str], notes: list[str]) -> dict[str, Any]:
+    """The defaults of the arrangement that a link names, or of `Fields`; adds a note on an unknown name."""
     values = {key: getattr(Fields, key) for key in knobs()}
     name = texts.get("arrangement")
     if name in ARRANGEMENTS:
@@ -188,6 +192,7 @@ def _arrangement_values(texts: Mapping[str, str], notes: list[str]) -> dict[str,
 
 
 def _text(value: object) -> str:
+    """A field's value as text in a link."""
     if isinstance(value, tuple):
         return overrides_text.to_text(value)
     if isinstance(value, bool):

@@ -14,7 +14,8 @@ from models.tasks.base import HELD_OUT_SEED, Picture, Predict, TaskData, to_devi
 FILE = Path(__file__).parent / "data" / "moby_dick.txt"
 HELD_OUT_WINDOWS = 64
 PROMPT = "Call me Ish"  # the net continues it in the picture
-SAMPLE_CHARS, FIRST_SAMPLE_CHARS = 48, 12  # length of the continuation, and of the one before training
+SAMPLE_CHARS = 48  # length of the continuation
+FIRST_SAMPLE_CHARS = 12  # of the one before training
 TEMPERATURE = 0.5  # at 1 a small net rarely finishes a word, at 0 it repeats one for ever
 MAX_CANDIDATES = 5  # most likely next characters in the picture
 
@@ -94,6 +95,7 @@ class Book(TaskData):
         return self._continuation(predict, FIRST_SAMPLE_CHARS)
 
     def _continuation(self, predict: Predict, count: int) -> Picture:
+        """The picture with a sample of `count` characters."""
         # Gumbel-max: argmax(logits + noise) is a sample. With constant noise, only the net changes the text.
         exponential = torch.empty(SAMPLE_CHARS, len(alphabet())).exponential_(
             generator=generator(HELD_OUT_SEED, "sample")

@@ -55,7 +55,7 @@ class Loop(ABC):
     @property
     def length(self) -> int:
         """Number of rows: one per step, plus the closing row."""
-        return self.step + self._closed
+        return self.step + 1 if self._closed else self.step
 
     @property
     def device(self) -> str:
@@ -107,7 +107,7 @@ class Loop(ABC):
 
     def traces(self) -> list[Trace]:
         """Everything measured so far, one trace per run."""
-        rows = self._by_run(0).cpu().numpy()
+        rows = self._rows_by_run(0).cpu().numpy()
         ends = [self.length if divergence is None else divergence.step + 1 for divergence in self.divergences]
         return [
             trace_of(self.columns, rows[:end, run].copy(), self.frames_by_run[run], self.divergences[run])
@@ -143,13 +143,13 @@ class Loop(ABC):
             if self.divergences[run] is None:
                 self.frames_by_run[run].append(frame)
 
-    def _by_run(self, since: int) -> Tensor:
+    def _rows_by_run(self, since: int) -> Tensor:
         """Rows from `since` on, (rows, runs, columns.width), on the device."""
         return self._writer.rows[since : self.length].view(-1, len(self.divergences), self.columns.width)
 
     def _end_diverged_runs(self) -> None:
         """Ends each run at its first non-finite row and drops what was computed after it."""
-        rows = self._by_run(self._checked_rows)
+        rows = self._rows_by_run(self._checked_rows)
         non_finite = (~torch.isfinite(rows)).any(dim=2).cpu().numpy()
         for run in np.flatnonzero(non_finite.any(axis=0)):
             if self.divergences[run] is None:

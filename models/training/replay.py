@@ -39,7 +39,9 @@ class Snapshot:
     def exact(self) -> tuple[Net, Tensor, Tensor]:
         """The net itself, moved to float64 on the CPU, and its batch (x, y) in the same precision."""
         x, y = (tensor.cpu() for tensor in self.batch())
-        return self.model.cpu().double(), x.double() if x.is_floating_point() else x, y
+        if x.is_floating_point():
+            x = x.double()
+        return self.model.cpu().double(), x, y
 
     def copy(self) -> Net:
         return _copy(self.cfg, self.model)
@@ -54,7 +56,8 @@ class Replays:
     def __init__(
         self, live_run: Callable[[RunConfig], Run | None] = lambda cfg: None, capacity: int = MAX_CACHED_RUNS
     ) -> None:
-        self._live_run, self._capacity = live_run, capacity
+        self._live_run = live_run
+        self._capacity = capacity
         self._runs: OrderedDict[RunConfig, Run] = OrderedDict()
 
     def snapshot(self, cfg: RunConfig, step: int) -> Work[Snapshot]:
@@ -116,20 +119,24 @@ def rescale_progress(work: Work[Result], low: float, high: float) -> Work[Result
     return (yield from _map_progress(work, lambda progress: low + progress * (high - low)))
 
 
-def chain(first: Work[Snapshot], second: Callable[[Snapshot], Work[Result]]) -> Work[Result]:
-    """`second` on the result of `first`, half of the progress each; all of it is `second`'s if `first` is immediate."""
-    second_start = 0.0
+def chain(replay: Work[Snapshot], measure: Callable[[Snapshot], Work[Result]]) -> Work[Result]:
+    """Replays to a snapshot, then measures it, with half of the progress each.
+
+    All of the progress is that of `measure` if the replay has nothing to train.
+    """
+    measure_start = 0.0
 
     def first_half(progress: float) -> float:
-        nonlocal second_start
-        second_start = 0.5
+        nonlocal measure_start
+        measure_start = 0.5
         return 0.5 * progress
 
-    snapshot = yield from _map_progress(first, first_half)
-    return (yield from rescale_progress(second(snapshot), second_start, 1.0))
+    snapshot = yield from _map_progress(replay, first_half)
+    return (yield from rescale_progress(measure(snapshot), measure_start, 1.0))
 
 
 def _map_progress(work: Work[Result], mapping: Callable[[float], float]) -> Work[Result]:
+    """The same work, which yields `mapping` of its progress."""
     while True:
         try:
             progress = next(work)

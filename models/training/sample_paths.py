@@ -48,6 +48,7 @@ class PathSampler:
         return {"ten_names": self.names, "ten_blocks": self.blocks} | path_measures(vectors)
 
     def _stream(self, model: Net, x: Tensor) -> Tensor:
+        """The stream at the measured blocks, (S, B, T, D)."""
         with probe_outputs(model.stream.stream_taps, gradients=False) as probe:
             model(x)
             tensors = probe.tensors()
@@ -55,7 +56,7 @@ class PathSampler:
 
 
 def path_measures(x: np.ndarray) -> dict[str, np.ndarray]:
-    """Sizes and directions of n vectors at S sites of a net; x (S, n, D) float64.
+    """Sizes and directions of n vectors at S sites of a net; x is (S, n, D) float64.
 
     `ten_size` (S, n): the RMS of each vector. `ten_at` (S, n, 2): principal coordinates of the unit vectors, from the
     two largest eigenvalues of their cosine matrix. It is not centred, so that a common direction stays visible. Each
@@ -85,7 +86,8 @@ def path_measures(x: np.ndarray) -> dict[str, np.ndarray]:
 def _align_sites(coordinates: np.ndarray) -> None:
     """Aligns each site's points, (S, n, 2), with those of the site before, in place; the first with a circle."""
     angle = 2 * np.pi * np.arange(coordinates.shape[1]) / coordinates.shape[1]
-    before = np.stack((np.cos(angle), np.sin(angle)), axis=-1)
+    previous_points = np.stack((np.cos(angle), np.sin(angle)), axis=-1)
     for site, points in enumerate(coordinates):
-        left, _, right = np.linalg.svd(points.T @ before)
-        before = coordinates[site] = points @ (left @ right)
+        u, _, vh = np.linalg.svd(points.T @ previous_points)
+        coordinates[site] = points @ (u @ vh)
+        previous_points = coordinates[site]

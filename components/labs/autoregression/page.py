@@ -63,7 +63,7 @@ def draw_controls() -> RunConfig | None:
         task = form.draw(LabNet, KEY, usual, only=["task"]).task
         st.caption(as_sentence(TASKS[task].description))
         arrangement = form.draw(LabNet, KEY, usual, only=["arrangement"]).arrangement
-        size = form.draw(NetOfTask, KEY, NetOfTask(*NETS[task][:2]), variant=task)
+        size = form.draw(NetOfTask, KEY, NetOfTask(NETS[task].depth, NETS[task].steps), variant=task)
     text.keep_prompt(task, example)
     cfg = configuration(task, arrangement, size.depth, size.steps)
     if refusal := budget_refusal(cfg):
