@@ -5,7 +5,7 @@ from contextlib import closing
 import pytest
 
 from models.service import calibration
-from models.service.calibration import FASTEST, SLOWEST, measure_machine
+from models.service.calibration import MAX_SLOWDOWN, MIN_SLOWDOWN, measure_machine
 from models.service.client import Trainer
 from models.spec import RunConfig
 from models.spec.budget import Machine, budget_refusal, reference_step_cost, set_machine, step_seconds
@@ -18,14 +18,14 @@ def test_a_machine_is_found_from_the_steps_of_two_nets(monkeypatch, fixed, growi
         parts, sizes = reference_step_cost(cfg)
         return fixed * parts + growing * sizes
 
-    monkeypatch.setattr(calibration, "_step", step)
-    assert measure_machine() == Machine(min(fixed, SLOWEST), growing)
+    monkeypatch.setattr(calibration, "_step_seconds", step)
+    assert measure_machine() == Machine(min(fixed, MAX_SLOWDOWN), growing)
 
 
 def test_a_real_measurement_is_within_its_bounds():
     found = measure_machine()
-    assert FASTEST <= found.fixed <= SLOWEST
-    assert FASTEST <= found.growing <= SLOWEST
+    assert MIN_SLOWDOWN <= found.fixed <= MAX_SLOWDOWN
+    assert MIN_SLOWDOWN <= found.growing <= MAX_SLOWDOWN
 
 
 def test_estimates_and_refusals_are_for_the_machine_that_was_found():
@@ -47,4 +47,4 @@ def test_the_worker_measures_when_it_starts_and_the_pages_hear_of_it(monkeypatch
     with closing(Trainer()):
         until(lambda: told, "what the worker has measured")
     assert len(told) == 1
-    assert FASTEST <= told[0].fixed <= SLOWEST
+    assert MIN_SLOWDOWN <= told[0].fixed <= MAX_SLOWDOWN
