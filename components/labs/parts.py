@@ -1,4 +1,4 @@
-"""The parts of all labs share these: tabs, findings, charts side by side, matrices, tables that have to fit."""
+"""What all labs draw with: tabs, findings, charts side by side, matrices, and tables whose shapes must match."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -20,6 +20,7 @@ from models.spec.knob import Knob
 from models.spec.settings import Settings
 
 MAX_ROWS_WITHOUT_SCROLLING = 8  # of a matrix
+SCROLLED_PIXELS = 260  # height of a longer matrix
 Tables = TypeVar("Tables")
 
 
@@ -29,7 +30,7 @@ class OpenPart(Settings):
 
 
 def part_tabs(key: str, titles: Sequence[str]) -> Sequence[DeltaGenerator]:
-    """A tab for each title. All are drawn, because settings of one are used in others and kept in the address."""
+    """Returns a tab for each title. Pages draw all of them: settings of one tab act in others and in the address."""
     form.keep(OpenPart, key, OpenPart(titles[0]), legal={"part": titles})
     return st.tabs(titles, key=f"{key}_part", on_change="rerun")
 
@@ -60,11 +61,12 @@ def draw_charts(
 
 
 def draw_matrix(name: str, values: np.ndarray, row: str, column: str = "") -> None:
-    """Draws a matrix with its shape as a table; its rows are called "token 1", its columns "q1"."""
+    """Draws a matrix with its shape as a table; its rows are numbered after `row`, its columns after `column`."""
     st.markdown(f"**{name}** {values.shape}")
     columns = [f"{column}{i + 1}" for i in range(values.shape[1])]
     frame = pd.DataFrame(values, numbered_names(row, len(values)), columns)
-    height: int | Literal["content"] = "content" if len(values) <= MAX_ROWS_WITHOUT_SCROLLING else 260
+    fits = len(values) <= MAX_ROWS_WITHOUT_SCROLLING
+    height: int | Literal["content"] = "content" if fits else SCROLLED_PIXELS
     st.dataframe(frame.map(number), alt=f"{name}, table", height=height)
 
 
@@ -75,7 +77,7 @@ def line_chart(
     roles: Sequence[str] = DEFAULT_ROLES,
     **axes: Any,
 ) -> Figure:
-    """Named lines in the looks of their roles over sites, on a log axis; `axes`: as `depth_profile` has them."""
+    """Named lines over sites, styled by their roles, on a log axis; `axes`: further arguments of `depth_profile`."""
     return depth_profile(title=title, sites=sites, series=named_series(lines, roles), **axes)
 
 
@@ -85,7 +87,7 @@ def number_cells(values: Iterable[SupportsFloat], digits: int = 4) -> list[str]:
 
 
 def last_fitting(memory: Key[Tables | None], tables: Tables, error: str, default: Tables) -> Tables:
-    """`tables`; with an `error`, which is drawn, the last ones without, or the default."""
+    """`tables` if there is no `error`; else draws it and returns the last ones without an error, or the default."""
     if not error:
         memory.put(tables)
         return tables

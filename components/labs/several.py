@@ -1,4 +1,4 @@
-"""The nets of a lab at the step where its playhead rests."""
+"""Several nets of a lab, shown together at the step of its playhead."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -16,19 +16,20 @@ from models.answers import Question, Value
 from models.service.client import trainer
 from models.spec import RunConfig
 
-# The transformers that the attention lab trains, apart from what a part changes.
+# Fields that the transformers of the attention lab share.
 TRANSFORMER: dict[str, object] = {
     "net": "transformer", "width": 64, "heads": 4, "batch": 32, "lr": 0.003, "warmup": 50, "seed": 0
 }  # fmt: skip
 
 
-def views_at_step(cfgs: Sequence[RunConfig], at: Playhead) -> tuple[list[View], bool]:
-    """All nets at one step, or none until all have started, and whether more is to come. Draws errors.
+def views_at_step(cfgs: Sequence[RunConfig], playhead: Playhead) -> tuple[list[View], bool]:
+    """The views of all nets at one step, and whether to ask again for later rows. Draws errors.
 
-    A net that ended before that step is shown at its end.
+    There are no views until all nets have started. The step is the latest that all nets have reached, up to the
+    playhead's; a net that ended before it is shown at its end.
     """
-    latest = [view_at(cfg, at.step) for cfg in cfgs]
-    errors = [failure_sentence(cfg) if late else "" for (_, late), cfg in zip(latest, cfgs, strict=True)]
+    latest = [view_at(cfg, playhead.step) for cfg in cfgs]
+    errors = [failure_sentence(cfg) if is_late else "" for cfg, (_, is_late) in zip(cfgs, latest, strict=True)]
     for error in {*errors} - {""}:
         st.error(error)
     views = [view for view, _ in latest if view is not None]
@@ -37,9 +38,10 @@ def views_at_step(cfgs: Sequence[RunConfig], at: Playhead) -> tuple[list[View], 
             starting = trainer().status().state == "starting"
             st.caption("torch is loading in the trainer" if starting else "waiting for the trainer")
         return [], not any(errors)
-    waiting = any(late and not error for (_, late), error in zip(latest, errors, strict=True))
-    step = min((view.row for view, late in latest if view is not None and late), default=at.step)
-    return [replace(view, row=min(view.row, step)) for view in views], waiting
+    is_waiting = any(is_late and not error for (_, is_late), error in zip(latest, errors, strict=True))
+    late_rows = [view.row for view, is_late in latest if view is not None and is_late]
+    step = min(late_rows, default=playhead.step)
+    return [replace(view, row=min(view.row, step)) for view in views], is_waiting
 
 
 def compare_nets(
@@ -49,25 +51,25 @@ def compare_nets(
     draw_results: Callable[[dict[str, InstrumentPanel]], None],
     charts: Sequence[Chart] = (),
 ) -> None:
-    """Draws the player of several nets by name, and their results where the playhead rests.
+    """Draws the player of several nets, and with `draw_results` their results by name at the playhead.
 
-    `scope`: the nets together, as the player calls them; `charts`: drawn in place of the losses of nets of one task.
+    `scope`: the player's words for all nets together. `charts`: drawn instead of the losses, which need one task.
     """
-    first = next(iter(cfgs.values()))
     if not charts:
-        losses = figures.losses(list(cfgs), steps=first.steps, task=first.task)
+        cfg = next(iter(cfgs.values()))
+        losses = figures.losses(list(cfgs), steps=cfg.steps, task=cfg.task)
         charts = [Chart("Loss", figure=losses, span=COLUMNS, height=220)]
 
     def body() -> bool:
-        at = player(key, list(cfgs.values()), list(charts), scope=scope)
-        views, waiting = views_at_step(list(cfgs.values()), at)
+        playhead = player(key, list(cfgs.values()), list(charts), scope=scope)
+        views, is_waiting = views_at_step(list(cfgs.values()), playhead)
         panels = {
-            name: InstrumentPanel(f"{key} {name}", view, at, screen=key, net=name)
+            name: InstrumentPanel(f"{key} {name}", view, playhead, screen=key, net=name)
             for name, view in zip(cfgs, views, strict=False)
         }
         if panels:
             draw_results(panels)
-        return waiting or any(panel.waiting for panel in panels.values())
+        return is_waiting or any(panel.waiting for panel in panels.values())
 
     poll_while(key, body)
 

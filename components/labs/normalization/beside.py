@@ -26,8 +26,10 @@ from models.spec.settings import Settings
 TEXTS = Texts("labs/normalization")
 KEY = "normalization"
 CUBE_KEY = f"{KEY}_cube"
-FRAME_PIXELS, ROW_PIXELS = 76, 30  # title and axis of a block, and a row of its cells
-MIN_NAMED_FEATURES = 2  # from which the columns of a sample have room for its name
+FRAME_PIXELS = 76  # height of a map's title and axis
+ROW_PIXELS = 30  # height of a row of cells
+MIN_FEATURES_FOR_NAMES = 2  # a sample of fewer columns has no room for its name
+MIN_CHANGE = 1e-9  # a smaller change counts as none
 NORMS = dict.fromkeys(COMPARED)
 ASPECTS = (
     "statistics over",
@@ -64,60 +66,72 @@ class NormedBlock(Settings):
 
 
 def draw_two_norms(lab: LabTable) -> None:
-    """The table after two norms, and five aspects of each, measured on it."""
+    """Draws the table after each of two norms, and five aspects of each norm, measured on it."""
     values, eps = lab.values, lab.eps
+    features = table.axis_names(KEY)[1]
     methods = astuple(form.draw(TwoNorms, KEY))
     measured: dict[str, Aspects] = {}
-    for method, place in zip(methods, st.columns(2), strict=True):
-        with place:
+    for method, column in zip(methods, st.columns(2), strict=True):
+        with column:
             try:
                 normed = normalise(values, method, eps=eps)
                 measured[method] = aspects(values, method, eps=eps)
-                draw_coloured(normed, method, lab.names, table.axis_names(KEY)[1], f"After {method}, table")
+                draw_coloured(normed, method, lab.names, features, alt=f"After {method}, table")
             except ValueError as problem:
                 st.error(str(problem))
     if not measured:
         return
-    columns = {"": ASPECTS} | {method: aspect_cells(of_norm) for method, of_norm in measured.items()}
+    columns = {"": ASPECTS} | {method: aspect_cells(norm_aspects) for method, norm_aspects in measured.items()}
     named_table("Two norms beside each other", columns)
     draw_note(TEXTS("five aspects"))
 
 
 def draw_block() -> None:
-    """A block of batch, sequence and features: the values that share statistics with a pressed one or move with it."""
+    """Draws a block of batch, sequence and features twice.
+
+    One map shows which values share their statistics with the chosen value, the other which ones move with it.
+    """
     st.subheader(TEXTS("block"), anchor=False)
     size = form.keep(NormedBlock, CUBE_KEY, only=["batch", "tokens", "features", "norm"])
     shape = size.batch, size.tokens, size.features
+    has_groups = size.norm == "group norm"
     legal: dict[str, Any] = {
-        name: numbered_choices(name, count) for name, count in zip(("sample", "token", "feature"), shape, strict=True)
+        "sample": numbered_choices("sample", size.batch),
+        "token": numbered_choices("token", size.tokens),
+        "feature": numbered_choices("feature", size.features),
+        "groups": [divisor for divisor in range(1, size.features + 1) if size.features % divisor == 0],
     }
-    legal["groups"] = [part for part in range(1, size.features + 1) if size.features % part == 0]
-    settings = form.draw(NormedBlock, CUBE_KEY, legal=legal, disabled=["groups"] if size.norm != "group norm" else [])
-    groups = settings.groups if settings.norm == "group norm" else 1
+    settings = form.draw(NormedBlock, CUBE_KEY, legal=legal, disabled=[] if has_groups else ["groups"])
+    groups = settings.groups if has_groups else 1
     cell = settings.sample, settings.token, settings.feature
     x = cube.block(*shape)
     labels = cube.set_labels(x.shape, settings.norm, groups)
-    shared = labels == labels[cell]
+    shares_statistics = labels == labels[cell]
     try:
         moves = cube.changes(x, settings.norm, cell, settings.push, groups)
     except ValueError as problem:
         st.error(str(problem))
         return
-    texts = [["" if np.isnan(value) else f"{value:.1f}" for value in row] for row in _flat(x)]
-    changes = [[f"{value:+.2f}" if abs(value) >= 5e-3 else "" for value in row] for row in _flat(moves)]
-    shared_map = block_map("What shares its statistics", shared.astype(float), texts, cell, NORM, signed=False)
-    moves_map = block_map("What moves with it", moves, changes, cell, SIGNAL, signed=True)
+    texts = [["" if np.isnan(value) else f"{value:.1f}" for value in row] for row in _side_by_side(x)]
+    changes = [[f"{value:+.2f}" if abs(value) >= 5e-3 else "" for value in row] for row in _side_by_side(moves)]
+    shared_map = block_map(
+        "What shares its statistics", shares_statistics.astype(float), texts=texts, cell=cell, hue=NORM, signed=False
+    )
+    moves_map = block_map("What moves with it", moves, texts=changes, cell=cell, hue=SIGNAL, signed=True)
 
     def choose_value(x: object, y: object) -> None:
-        if isinstance(x, int | float) and isinstance(y, int | float):
-            sample, feature = divmod(int(x), size.features + 1)
-            if all(0 <= place < count for place, count in zip((sample, int(y), feature), shape, strict=True)):
-                form.put(CUBE_KEY, sample=sample, token=int(y), feature=feature)
+        if not isinstance(x, int | float) or not isinstance(y, int | float):
+            return
+        token = int(y)
+        sample, feature = divmod(int(x), size.features + 1)  # an empty column follows each sample
+        if 0 <= sample < size.batch and 0 <= token < size.tokens and 0 <= feature < size.features:
+            form.put(CUBE_KEY, sample=sample, token=token, feature=feature)
 
     height = FRAME_PIXELS + ROW_PIXELS * size.tokens
     draw_charts(CUBE_KEY, shared_map, moves_map, height=height, on_click=choose_value)
-    count, others = int(shared.sum()), int((np.abs(moves) > 1e-9).sum())
-    draw_finding(TEXTS("in the block", shares=count, of=x.size, moves=others))
+    sharing_count = int(shares_statistics.sum())
+    moving_count = int((np.abs(moves) > MIN_CHANGE).sum())
+    draw_finding(TEXTS("in the block", shares=sharing_count, of=x.size, moves=moving_count))
     st.caption(TEXTS("block and images"))
 
 
@@ -134,27 +148,32 @@ def aspect_cells(aspects: Aspects) -> list[str]:
 def block_map(
     title: str, cells: np.ndarray, texts: list[list[str]], cell: tuple[int, int, int], hue: str, *, signed: bool
 ) -> Figure:
-    """A block (B, T, D) as one map of tokens by features for each sample, side by side.
+    """A block (B, T, D) as maps of tokens by features, one for each sample, side by side.
 
-    Features are numbered below each, above the sample's name; the value of `cell` is framed.
+    `texts` has the text of each cell, in the layout of `_side_by_side`. Features are numbered below each map, above
+    the sample's name. A frame marks `cell`: sample, token and feature.
     """
     batch, tokens, features = cells.shape
     layout = layout_of(title, x="", y="token", legend=False, hue=hue)
     samples = [str(sample + 1) for sample in range(batch)]
-    if features >= MIN_NAMED_FEATURES:
+    if features >= MIN_FEATURES_FOR_NAMES:
         samples = numbered_names("sample", batch)
     columns = [(sample, feature) for sample in range(batch) for feature in range(features)]
-    below = {(sample, (features - 1) // 2): f"<br>{name}" for sample, name in enumerate(samples)}
-    names = [f"{feature + 1}{below.get((sample, feature), '')}" for sample, feature in columns]
+    middle = (features - 1) // 2  # the sample's name stands below this feature
+    names = [
+        f"{feature + 1}<br>{samples[sample]}" if feature == middle else f"{feature + 1}" for sample, feature in columns
+    ]
     ticks = {"tickvals": [sample * (features + 1) + feature for sample, feature in columns], "ticktext": names}
-    bare: dict[str, Any] = {"showgrid": False, "ticks": "", "tickmode": "array", "tickangle": 0}
-    layout["xaxis"] |= bare | ticks
+    axis_style: dict[str, Any] = {"showgrid": False, "ticks": "", "tickmode": "array", "tickangle": 0}
+    layout["xaxis"] |= axis_style | ticks
     rows = list(range(tokens))
-    layout["yaxis"] |= bare | {"autorange": "reversed", "tickvals": rows, "ticktext": [str(row + 1) for row in rows]}
-    layout["shapes"] = frame_around(cell[0] * (features + 1) + cell[2], cell[1])
-    flat = _flat(cells)
+    layout["yaxis"] |= axis_style
+    layout["yaxis"] |= {"autorange": "reversed", "tickvals": rows, "ticktext": [str(row + 1) for row in rows]}
+    sample, token, feature = cell
+    layout["shapes"] = frame_around(sample * (features + 1) + feature, token)
+    flat = _side_by_side(cells)
     measured = ~np.isnan(flat)
-    shade: dict[str, Any] = {
+    trace_style: dict[str, Any] = {
         "name": title,
         "hue": hue,
         "text": texts,
@@ -162,17 +181,19 @@ def block_map(
         "textfont": {"size": 12},
         "hovertemplate": "%{text}<extra></extra>",
     }
-    shade |= {} if signed else {"zmin": 0, "zmax": 1}
-    return figure_of([fixed_map(shade, np.nan_to_num(flat), measured, log=False, signed=signed)], layout)
+    if not signed:
+        trace_style |= {"zmin": 0, "zmax": 1}
+    return figure_of([fixed_map(trace_style, np.nan_to_num(flat), measured, log=False, signed=signed)], layout)
 
 
 def _moves_text(distance: float | None) -> str:
+    """How far other results move, in words; None: there are no other results."""
     if distance is None:
         return "there is no other"
     return f"others move by up to {number(distance, 3)}" if distance else "others stay"
 
 
-def _flat(cells: np.ndarray) -> np.ndarray:
+def _side_by_side(cells: np.ndarray) -> np.ndarray:
     """The samples of a block side by side (T, B * (D + 1) - 1), with an empty column between them."""
     batch, tokens, features = cells.shape
     flat = np.full((tokens, batch * (features + 1)), np.nan)

@@ -29,7 +29,8 @@ from models.spec.settings import Settings
 
 TEXTS = Texts("labs/normalization")
 BUILT_KEY, ROWS_KEY = "normalization_built", "normalization_rows"
-MAX_DRAWN_FEATURES = 8  # whose gain and bias are drawn
+MAX_DRAWN_FEATURES = 8  # the chart shows gain and bias of the first ones
+REACHED_SHARE = 1e-12  # a least loss below this share of the first loss counts as 0
 THIS_TOKEN, ALL_TOKENS = "this token", "all tokens"
 
 
@@ -57,17 +58,26 @@ class LearnedRows(Settings):
 
 
 def draw_built_norm(lab: LabTable) -> None:
-    """A class built line by line, and its numbers for the chosen token beside torch's."""
+    """Draws a class built line by line, and its numbers for the chosen token beside torch's."""
     x = lab.token
     settings = form.draw(BuiltNorm, BUILT_KEY)
     gamma, beta = settings.gamma, settings.beta
-    lines = NormLines(settings.biased, settings.inside, settings.small, settings.affine, gamma, beta)
+    lines = NormLines(
+        biased=settings.biased,
+        inside=settings.inside,
+        eps=settings.small,
+        affine=settings.affine,
+        gamma=gamma,
+        beta=beta,
+    )
     ours = lines.apply(x)
     code, beside = st.columns(2)
     with code:
         st.code(lines.code, language="python", wrap_lines=True)
-        torchs = {"biased": True, "inside": True, "affine": True, "small": TORCH_EPS}
-        st.button("Use torch's lines", key=f"{BUILT_KEY}_right", on_click=form.put, args=(BUILT_KEY,), kwargs=torchs)
+        torch_lines = {"biased": True, "inside": True, "affine": True, "small": TORCH_EPS}
+        st.button(
+            "Use torch's lines", key=f"{BUILT_KEY}_right", on_click=form.put, args=(BUILT_KEY,), kwargs=torch_lines
+        )
 
     def draw_answer() -> bool:
         reply = answer(answers.LAYER_NORM, RunConfig(), row=x.tolist(), eps=TORCH_EPS, gain=gamma, bias=beta)
@@ -86,7 +96,7 @@ def draw_built_norm(lab: LabTable) -> None:
 
 
 def draw_learned_rows(lab: LabTable) -> None:
-    """Gain and bias as rows that descend towards targets, for one token or for all."""
+    """Draws gain and bias as rows that gradient descent fits to targets, for one token or for all."""
     values, names = lab.values, lab.names
     settings = form.draw(LearnedRows, ROWS_KEY)
     tokens = [lab.row] if settings.fit == THIS_TOKEN else list(range(len(values)))
@@ -94,24 +104,22 @@ def draw_learned_rows(lab: LabTable) -> None:
     left, right = st.columns(2)
     with left:
         st.markdown("**Start**")
-        start = np.array([np.ones(values.shape[1]), np.zeros(values.shape[1])])
-        rows = table.draw_table(f"{ROWS_KEY}_start", start, name="rows", rows=("gamma", "beta"))
+        initial_rows = np.array([np.ones(values.shape[1]), np.zeros(values.shape[1])])
+        start = table.draw_table(f"{ROWS_KEY}_start", initial_rows, name="rows", rows=("gamma", "beta"))
     with right:
         st.markdown("**Targets**")
-        part, link = ("one", "target") if settings.fit == THIS_TOKEN else ("all", "targets")
-        target = table.draw_table(
-            f"{ROWS_KEY}_{part}", values[tokens], name=link, rows=[names[token] for token in tokens]
-        )
-    if rows.shape != start.shape or target.shape != normed.shape:
+        token_names = [names[token] for token in tokens]
+        key, link = ("one", "target") if settings.fit == THIS_TOKEN else ("all", "targets")
+        target = table.draw_table(f"{ROWS_KEY}_{key}", values[tokens], name=link, rows=token_names)
+    if start.shape != initial_rows.shape or target.shape != normed.shape:
         st.error(TEXTS("rows do not fit", tokens=len(tokens), features=values.shape[1]))
         return
-    path = train_rows(normed, target, rows, rate=settings.rate)
+    path = train_rows(normed, target, start, rate=settings.rate)
     floor = least_loss(normed, target)
     draw_charts(ROWS_KEY, loss_chart(path, floor), rows_chart(path))
     draw_finding(learned_sentence(path, floor, settings.rate, largest_rate(normed), tokens=len(tokens)))
     step = min(settings.shown, len(path.loss) - 1)
     gain, bias = path.gain[step], path.bias[step]
-    token_names = [names[token] for token in tokens]
     index = ["gamma", "beta", *token_names, *(f"target of {name}" for name in token_names)]
     cells = np.vstack([gain, bias, gain * normed + bias, target])
     frame = pd.DataFrame(cells, index, numbered_names("feature", values.shape[1])).map(number)
@@ -135,30 +143,38 @@ def digits_sentence(ours: np.ndarray, theirs: np.ndarray, lines: NormLines) -> s
     if all(first_difference(value, expected) is None for value, expected in zip(ours, theirs, strict=True)):
         are_torchs = replace(TORCH_NORM, gamma=lines.gamma, beta=lines.beta) == lines
         return TEXTS("digits agree" if are_torchs else "digits agree by chance")
-    length, size = float(np.linalg.norm(theirs)), float(np.linalg.norm(ours))
-    return TEXTS("digits differ", apart=float(np.abs(ours - theirs).max()), share=size / length if length else np.inf)
+    our_length, their_length = float(np.linalg.norm(ours)), float(np.linalg.norm(theirs))
+    share = our_length / their_length if their_length else np.inf
+    return TEXTS("digits differ", apart=float(np.abs(ours - theirs).max()), share=share)
 
 
 def learned_sentence(path: TrainedRows, floor: float, rate: float, largest: float, *, tokens: int) -> str:
-    """Whether gain and bias reach the targets, and why or why not."""
-    first, last = float(path.loss[0]), float(path.loss[-1])
-    if rate > largest and last > first:
+    """Whether gain and bias reach the targets, and why or why not.
+
+    `floor` is the least loss that any rows have, `largest` the largest learning rate that converges.
+    """
+    first_loss, last_loss = float(path.loss[0]), float(path.loss[-1])
+    if rate > largest and last_loss > first_loss:
         return TEXTS("rows diverge", rate=rate, largest=largest)
-    reached = floor <= 1e-12 * max(1.0, first)
-    heading = "rows fail" if not reached else "rows reach one" if tokens == 1 else "rows reach several"
-    return TEXTS(heading, first=first, last=last, floor=floor, tokens=tokens, steps=len(path.loss) - 1)
+    if floor > REACHED_SHARE * max(1.0, first_loss):
+        heading = "rows fail"
+    else:
+        heading = "rows reach one" if tokens == 1 else "rows reach several"
+    return TEXTS(heading, first=first_loss, last=last_loss, floor=floor, tokens=tokens, steps=len(path.loss) - 1)
 
 
 def loss_chart(path: TrainedRows, floor: float) -> Figure:
     """The loss by step, and the least that any gain and bias can reach."""
     steps = len(path.loss)
-    lines, roles = {"loss": path.loss, "least for any gamma and beta": np.full(steps, floor)}, ("now", "formula")
+    lines = {"loss": path.loss, "least for any gamma and beta": np.full(steps, floor)}
+    roles = ("now", "formula")
     return line_chart("Loss by step", range(steps), lines, roles, x="step", unit="half mean square", hue=LOSS)
 
 
 def rows_chart(path: TrainedRows) -> Figure:
     """Gain and bias by step, a line for each feature."""
-    count, steps = min(path.gain.shape[1], MAX_DRAWN_FEATURES), range(len(path.loss))
+    count = min(path.gain.shape[1], MAX_DRAWN_FEATURES)
+    steps = range(len(path.loss))
     lines = {f"gamma {i + 1}": path.gain[:, i] for i in range(count)}
     lines |= {f"beta {i + 1}": path.bias[:, i] for i in range(count)}
     roles = ["now"] * count + ["other"] * count

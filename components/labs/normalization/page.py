@@ -35,7 +35,7 @@ from models.spec.settings import Settings
 TEXTS = Texts("labs/normalization")
 KEY = "normalization"
 FIRST_EXAMPLE = "three tokens, layer norm"
-HELD_SMALL = 0.5  # of the spread that a token would have without eps, below which the page says so
+SMALL_SPREAD = 0.5  # the page mentions a token whose output eps keeps below this spread; without eps it is 1
 EPS_CHOICES = {eps: number(eps) for eps in (0.0, 1e-8, 1e-5, 1e-3, 1e-1, 1.0)}
 WILDER_CHOICES = {times: f"{times:,}" for times in WILDNESS_FACTORS}
 PART_CHOICES = {part: part.replace("against", "vs.") for part in PARTS}
@@ -61,18 +61,19 @@ class Norming(Settings):
 
 
 def draw() -> None:
+    """Draws the page: example and method, the table before and after the norm, the formula, and the closer looks."""
     left, right = st.columns(2)
     with left:
         example = _choose_example()
-    usual = Norming(example.method, padding=_padding_rows(example))
-    settings = form.draw(Norming, KEY, usual, only=["method"], places=[right])
+    defaults = Norming(example.method, padding=_padding_rows(example))
+    settings = form.draw(Norming, KEY, defaults, only=["method"], places=[right])
     method = settings.method
     picture = st.container()
-    before, after = st.columns(2)
-    with before:
+    input_column, output_column = st.columns(2)
+    with input_column:
         st.markdown("**In**")
         values = table.draw_table(KEY, example.values, name="table", rows=example.rows, columns=example.columns)
-    arguments = _draw_arguments(values, settings, usual)
+    arguments = _draw_arguments(values, settings, defaults)
     if method == "batch norm":
         values, arguments["running"] = draw_memory(values, arguments["counted"])
     names, features = table.axis_names(KEY)
@@ -84,7 +85,7 @@ def draw() -> None:
                 sentence = largest_sentence(values, normed, method, names, arguments["eps"])
                 draw_finding(sentence)
             draw_sentence(method_note(method))
-        with after:
+        with output_column:
             draw_result(normed, method, names, features)
     with st.expander("Formula, and one token step by step"):
         st.latex(METHODS[method].equation)
@@ -95,16 +96,19 @@ def draw() -> None:
 
 
 def _draw_closer_look(lab: LabTable) -> None:
+    """Draws the choice of a closer look, and the sections of the chosen one."""
     st.subheader("Look closer", anchor=False)
-    if part := form.draw(Norming, KEY, only=["part"], label_visibility="collapsed").part:
-        for heading, draw_section in PARTS[part].items():
-            if heading:
-                st.subheader(heading, anchor=False)
-            draw_section(lab)
+    part = form.draw(Norming, KEY, only=["part"], label_visibility="collapsed").part
+    if not part:
+        return
+    for heading, draw_section in PARTS[part].items():
+        if heading:
+            st.subheader(heading, anchor=False)
+        draw_section(lab)
 
 
 def _choose_example() -> ExampleTable:
-    """Draws the examples and the note on the chosen one."""
+    """Draws the examples and the note on the chosen one. Returns it."""
 
     def load(example: ExampleTable) -> None:
         table.put(KEY, example.values)
@@ -121,8 +125,8 @@ def _choose_example() -> ExampleTable:
     return example
 
 
-def _draw_arguments(values: np.ndarray, settings: Norming, usual: Norming) -> dict[str, Any]:
-    """The arguments of the norm; controls that the method does not use are not drawn, but keep their values."""
+def _draw_arguments(values: np.ndarray, settings: Norming, defaults: Norming) -> dict[str, Any]:
+    """Draws the controls that the method uses; the others keep their values. Returns the arguments of the norm."""
     tokens, features = values.shape
     method = METHODS[settings.method]
     uses = {
@@ -136,41 +140,41 @@ def _draw_arguments(values: np.ndarray, settings: Norming, usual: Norming) -> di
     }
     names = [name for name, is_used in uses.items() if is_used]
     legal = {"groups": _divisors(features), "sequences": _divisors(tokens)}
-    drawn = form.draw(Norming, KEY, usual, only=names, legal=legal)
-    form.keep(Norming, KEY, usual, only=["padding"], legal={"padding": range(tokens)})  # which examples set
+    drawn = form.draw(Norming, KEY, defaults, only=names, legal=legal)
+    form.keep(Norming, KEY, defaults, only=["padding"], legal={"padding": range(tokens)})  # set by examples
     arguments: dict[str, Any] = {"eps": 1e-5, "counted": None} | {name: getattr(drawn, name) for name in names}
     if method.shares in ACROSS_TOKENS:
-        arguments["counted"] = _draw_padding(tokens, usual)
+        arguments["counted"] = _draw_padding(tokens, defaults)
     return arguments
 
 
-def _draw_padding(tokens: int, usual: Norming) -> np.ndarray | None:
-    """Which tokens count in statistics over tokens (N,); None if all do."""
+def _draw_padding(tokens: int, defaults: Norming) -> np.ndarray | None:
+    """Draws the choice of padding. Returns which tokens count in statistics over tokens (N,); None if all do."""
     legal = {"padding": dict(enumerate(table.axis_names(KEY)[0]))}
-    idle = () if form.read(Norming, KEY, usual).padding else ["left_out"]
-    settings = form.draw(Norming, KEY, usual, only=["padding", "left_out"], legal=legal, disabled=idle)
+    disabled = [] if form.read(Norming, KEY, defaults).padding else ["left_out"]
+    settings = form.draw(Norming, KEY, defaults, only=["padding", "left_out"], legal=legal, disabled=disabled)
     if not settings.left_out or not settings.padding:
         return None
     return np.array([token not in settings.padding for token in range(tokens)])
 
 
 def largest_sentence(values: np.ndarray, normed: NormedTable, method: str, names: list[str], eps: float) -> str:
-    """The largest numbers before and after the norm, and a token that eps keeps small."""
-    before, after = (float(np.abs(cells).max()) for cells in (values, normed.values))
-    sentence = TEXTS("largest before and after", before=before, after=after)
+    """The largest absolute values before and after the norm, and the token that eps keeps smallest, if it is small."""
+    largest_input, largest_output = float(np.abs(values).max()), float(np.abs(normed.values).max())
+    sentence = TEXTS("largest before and after", before=largest_input, after=largest_output)
     variance = normed.spread[:, 0]
     if METHODS[method].shares != TOKEN or not eps or not variance.all():
         return sentence
-    outputs = np.sqrt(variance / (variance + eps))
-    token = int(np.argmin(outputs))
-    if outputs[token] > HELD_SMALL:
+    output_spreads = np.sqrt(variance / (variance + eps))
+    token = int(np.argmin(output_spreads))
+    if output_spreads[token] > SMALL_SPREAD:
         return sentence
-    sizes = {"size": float(np.sqrt(variance[token])), "root": eps**0.5, "out": float(outputs[token])}
+    sizes = {"size": float(np.sqrt(variance[token])), "root": eps**0.5, "out": float(output_spreads[token])}
     return f"{sentence} {TEXTS('held small by eps', token=names[token], **sizes)}"
 
 
 def _padding_rows(example: ExampleTable) -> tuple[int, ...]:
-    return tuple(i for i, name in enumerate(example.rows) if name.startswith("pad"))
+    return tuple(row for row, name in enumerate(example.rows) if name.startswith("pad"))
 
 
 def _normalise(values: np.ndarray, method: str, arguments: dict[str, Any]) -> NormedTable | None:

@@ -26,8 +26,8 @@ TEXTS = Texts("labs/normalization")
 KEY = "normalization"
 TORCH_EPS = 1e-5  # the default of torch's layer norm
 INPUT_SPREADS = [1e-6, 1e-5, 1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 1e-1, 1.0, 10.0]
-DISCARDED_SHARE = 1e-3  # of the largest singular value, below which a direction counts as discarded
-MAX_WRITTEN_VALUES = 8  # singular values
+DISCARDED_SHARE = 1e-3  # a direction below this share of the largest singular value counts as discarded
+MAX_LISTED_SINGULAR_VALUES = 8
 JACOBIANS = {
     "layer norm": r"J = \frac{1}{\sqrt{\sigma^2 + \varepsilon}} \left( I - \frac{\mathbf{1}\mathbf{1}^\top}{d}"
     r" - \frac{\hat x \hat x^\top}{d} \right)",
@@ -36,14 +36,18 @@ JACOBIANS = {
 
 
 def draw_guarantees(lab: LabTable) -> None:
-    """Two promises of layer norm: spread 1, if eps is small by comparison, and no limit on the share of a feature."""
-    x, size = lab.token, lab.values.shape[1]
+    """Draws what layer norm guarantees for the chosen token.
+
+    The spread is 1 if eps is small by comparison; the share of a single feature has no limit.
+    """
+    x = lab.token
     y = normalise(x[None], "layer norm", eps=lab.eps).values[0]
     largest = float(np.abs(y).max())
-    share = largest**2 / float(y @ y) if y.any() else 0.0
+    largest_share = largest**2 / float(y @ y) if y.any() else 0.0
     spreads = {"spread": y.std(), "unbiased": y.std(ddof=1), "sigma": x.std(), "variance": x.var()}
     st.markdown(TEXTS("spread", token=lab.row + 1, eps=lab.eps, **spreads))
-    st.markdown(TEXTS("largest", largest=largest, features=size, bound=np.sqrt(size - 1), share=share))
+    bound = np.sqrt(len(x) - 1)
+    st.markdown(TEXTS("largest", largest=largest, features=len(x), bound=bound, share=largest_share))
     if spreads["sigma"] == 0:
         st.caption(TEXTS("equal features"))
         return
@@ -52,7 +56,7 @@ def draw_guarantees(lab: LabTable) -> None:
 
 
 def spread_chart(x: np.ndarray, eps: float) -> Figure:
-    """The spread after a norm by that of a token (D,) before, for either norm and two eps."""
+    """The spread after a norm over the spread of a token (D,) before it: layer norm with two eps, and RMS norm."""
     tokens = [with_spread(x, spread)[None] for spread in INPUT_SPREADS]
 
     def spreads(method: str, eps: float) -> list[float]:
@@ -65,7 +69,7 @@ def spread_chart(x: np.ndarray, eps: float) -> Figure:
 
 
 def draw_discarded_directions(lab: LabTable) -> None:
-    """The Jacobian of either norm at the token: its singular values, and the directions that it discards."""
+    """Draws the Jacobian of layer norm and RMS norm at the token: singular values and discarded directions."""
     x = lab.token
     for method, equation in JACOBIANS.items():
         st.markdown(f"**{method}**")
@@ -77,12 +81,15 @@ def draw_discarded_directions(lab: LabTable) -> None:
             continue
         singular = np.linalg.svd(matrix, compute_uv=False)
         largest = singular.max()
-        lost = int((singular < DISCARDED_SHARE * largest).sum()) if largest > 0 else len(x)
-        dots = ["..."] if len(x) > MAX_WRITTEN_VALUES else []
-        values = ", ".join(number_cells(singular[:MAX_WRITTEN_VALUES]) + dots)
-        st.markdown(TEXTS("directions", values=values, lost=lost, features=len(x), are="is" if lost == 1 else "are"))
-        lengths = {name: [*unit, np.linalg.norm(matrix @ unit)] for name, unit in directions(x, method).items()}
-        frame = pd.DataFrame(lengths, index=[*numbered_names("feature", len(x)), "output length"])
+        discarded = int((singular < DISCARDED_SHARE * largest).sum()) if largest > 0 else len(x)
+        dots = ["..."] if len(x) > MAX_LISTED_SINGULAR_VALUES else []
+        values = ", ".join(number_cells(singular[:MAX_LISTED_SINGULAR_VALUES]) + dots)
+        verb = "is" if discarded == 1 else "are"
+        st.markdown(TEXTS("directions", values=values, lost=discarded, features=len(x), are=verb))
+        columns = {
+            name: [*direction, np.linalg.norm(matrix @ direction)] for name, direction in directions(x, method).items()
+        }
+        frame = pd.DataFrame(columns, index=[*numbered_names("feature", len(x)), "output length"])
         st.dataframe(frame.T, alt=f"Directions that {method} may discard, table")
         with st.popover("The Jacobian", key=f"{KEY}_jacobian_{method}", icon=":material/table:"):
             frame = pd.DataFrame(matrix, numbered_names("y", len(x)), numbered_names("x", len(x)))
@@ -92,14 +99,14 @@ def draw_discarded_directions(lab: LabTable) -> None:
 
 def directions(x_D: np.ndarray, method: str) -> dict[str, np.ndarray]:
     """The unit vectors along which a norm can discard its input: the shift of all features, and the token itself."""
-    along = x_D - x_D.mean() if method == "layer norm" else x_D
-    size = float(np.linalg.norm(along))
+    token = x_D - x_D.mean() if method == "layer norm" else x_D
+    length = float(np.linalg.norm(token))
     shift = np.ones(len(x_D)) / np.sqrt(len(x_D))
-    return {"shift, 1/sqrt(d)": shift, "size, x^": along / size if size else along}
+    return {"shift, 1/sqrt(d)": shift, "size, x^": token / length if length else token}
 
 
 def draw_dependencies(lab: LabTable) -> None:
-    """How far each token's result moves when one number of the chosen token changes, for four norms."""
+    """Draws how far each token's result moves when one number of the chosen token changes, for four norms."""
     draw_two_norms(lab)
     draw_block()
     st.subheader(TEXTS("four norms"), anchor=False)
@@ -111,13 +118,15 @@ def draw_dependencies(lab: LabTable) -> None:
         except ValueError as problem:
             st.caption(f"{method.capitalize()}: {problem}")
     st.dataframe(pd.DataFrame(moves, index=lab.names).T, alt="How far each token moves, table")
-    counts = {method: int((moved > 0).sum()) for method, moved in moves.items()}
-    lines = [f"**{method}** moves {count} of {len(lab.names)} tokens" for method, count in counts.items()]
+    lines = [
+        f"**{method}** moves {int((distances > 0).sum())} of {len(lab.names)} tokens"
+        for method, distances in moves.items()
+    ]
     st.markdown("  \n".join(lines))
     draw_note(TEXTS("which tokens"))
 
 
-# The sections of each part under their headings.
+# By part, the functions that draw its sections, by heading.
 PARTS: dict[str, dict[str, Callable[[LabTable], None]]] = {
     "By hand against torch": {"": draw_built_norm},
     "What layer norm promises": {"": draw_guarantees, "What it throws away": draw_discarded_directions},

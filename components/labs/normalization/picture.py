@@ -15,22 +15,25 @@ from components.labs.parts import draw_charts
 from models.labs.normalization import CELL, FEATURE, METHODS, TOKEN, NormedTable
 
 KEY = "normalization"
-MAX_DRAWN_SETS = 12  # that are drawn; the tables have all
-MAX_NUMBERED_CELLS = 12  # of a set
-SET_PIXELS, FRAME_PIXELS = 30, 84  # the height of a set, and of title and axis
-MAX_NAME_LETTERS = 9  # beside the picture
+MAX_DRAWN_SETS = 12  # the tables have all sets
+MAX_NUMBERED_CELLS = 12  # dots of larger sets have no numbers
+SET_PIXELS = 30  # height of a set's row
+FRAME_PIXELS = 84  # height of title and axis
+NAMES_PIXELS = 72  # width of the sets' names
+MAX_NAME_LETTERS = 9  # of a set's name
 BAND_OPACITY = "55"  # in hexadecimal
-HALF_BAND = 0.36  # of its height, in rows
+HALF_BAND_ROWS = 0.36  # half the height of a band, in rows
 
 
 def draw_picture(values: np.ndarray, normed: NormedTable, method: str, settings: dict[str, Any]) -> None:
+    """Draws dot charts of the values before and after a norm; `settings`: the arguments of the norm."""
     sets = cells_by_set(normed, method)
     names = set_names(normed, method, *table.axis_names(KEY))
-    before, after = zip(*bands(normed, method, settings), strict=True)
+    input_bands, output_bands = zip(*bands(normed, method, settings), strict=True)
     draw_charts(
         KEY,
-        dot_chart("Before", values, sets, names, before),
-        dot_chart("After", normed.values, sets, names, after),
+        dot_chart("Before", values, sets=sets, names=names, bands=input_bands),
+        dot_chart("After", normed.values, sets=sets, names=names, bands=output_bands),
         height=FRAME_PIXELS + SET_PIXELS * min(len(sets), MAX_DRAWN_SETS),
     )
     if len(sets) > MAX_DRAWN_SETS:
@@ -56,15 +59,19 @@ def bands(
 ) -> list[tuple[tuple[float, ...], tuple[float, ...]]]:
     """Low end, middle and high end of each set's band, before and after the norm; empty without statistics.
 
-    The middle is the centre that the norm subtracts, the divisor the distance to either end; for min-max the ends are
-    those of the range.
+    Before the norm, the middle is the centre that it subtracts, and either end is its divisor away. For min-max, the
+    band covers the range of the set, and its middle is the low end.
     """
     if METHODS[method].shares == CELL:
         return [((), ())] * len(normed.shared)
     ends = np.array([0.0 if METHODS[method].spread == "range" else -1.0, 0.0, 1.0])
-    after = tuple((settings["bias"] + settings["gain"] * ends).tolist())
-    first_cells = [tuple(cells[0]) for cells in cells_by_set(normed, method)]
-    return [(tuple((normed.centre[cell] + ends * normed.scale[cell]).tolist()), after) for cell in first_cells]
+    output_band = tuple((settings["bias"] + settings["gain"] * ends).tolist())
+    pairs = []
+    for cells in cells_by_set(normed, method):
+        cell = tuple(cells[0])  # all cells of a set have the same statistics
+        input_band = tuple((normed.centre[cell] + ends * normed.scale[cell]).tolist())
+        pairs.append((input_band, output_band))
+    return pairs
 
 
 def dot_chart(
@@ -74,7 +81,7 @@ def dot_chart(
     drawn = list(sets)[:MAX_DRAWN_SETS]
     rows = list(range(1, len(drawn) + 1))
     layout = layout_of(title, x="value", y="", legend=False, hue=SIGNAL)
-    layout["margin"]["l"] = 72
+    layout["margin"]["l"] = NAMES_PIXELS
     layout["yaxis"] |= {
         "tickmode": "array",
         "tickvals": rows,
@@ -87,15 +94,15 @@ def dot_chart(
     for row, band in zip(rows, bands, strict=False):
         layout["shapes"] += _band_shapes(row, band)
     cells = np.concatenate(drawn)
-    are_small = all(len(of_set) <= MAX_NUMBERED_CELLS for of_set in drawn)
-    texts = [number for of_set in drawn for number in _cell_numbers(of_set)]
+    are_small = all(len(cells_of_set) <= MAX_NUMBERED_CELLS for cells_of_set in drawn)
+    texts = [number for cells_of_set in drawn for number in _cell_numbers(cells_of_set)]
     words = [f"token {row + 1}, feature {column + 1}" for row, column in cells.tolist()]
     trace = {
         "type": "scatter",
         "name": title,
         "mode": "markers+text" if are_small else "markers",
         "x": numbers(values[cells[:, 0], cells[:, 1]]),
-        "y": [row for row, of_set in zip(rows, drawn, strict=True) for _ in of_set],
+        "y": [row for row, cells_of_set in zip(rows, drawn, strict=True) for _ in cells_of_set],
         "text": texts if are_small else [""] * len(cells),
         "textfont": {"size": 11, "color": "#ffffff"},
         "names": words,
@@ -112,7 +119,7 @@ def _band_shapes(row: int, band: tuple[float, ...]) -> list[dict[str, Any]]:
     if not band:
         return []
     low, middle, high = band
-    ends = {"y0": row - HALF_BAND, "y1": row + HALF_BAND}
+    ends = {"y0": row - HALF_BAND_ROWS, "y1": row + HALF_BAND_ROWS}
     fill = {"fillcolor": f"{NORM}{BAND_OPACITY}", "line": {"width": 0}, "layer": "below"}
     return [
         {"type": "rect", "x0": low, "x1": high, **ends, **fill},
@@ -121,6 +128,7 @@ def _band_shapes(row: int, band: tuple[float, ...]) -> list[dict[str, Any]]:
 
 
 def _cell_numbers(cells: np.ndarray) -> list[str]:
-    """The numbers of a set's cells (N, 2), from 1: of their features within a token, else of their tokens."""
-    column = 1 if len(set(cells[:, 0].tolist())) == 1 else 0
+    """The numbers of a set's cells (N, 2), from 1: features if they are of one token, else tokens."""
+    is_one_token = len(set(cells[:, 0].tolist())) == 1
+    column = 1 if is_one_token else 0
     return [str(i + 1) for i in cells[:, column].tolist()]

@@ -37,12 +37,13 @@ from models.spec.settings import Settings
 
 TEXTS = Texts("labs/normalization")
 KEY = "normalization"
-MIN_QUARTILE_TOKENS = 5  # from which on a single outlier moves no quartile
+MIN_QUARTILE_TOKENS = 5  # with fewer, a single outlier moves a quartile
 RATIOS = [1, 2, 5, 10, 20, 50, 100]
 METHODS = ("min-max", "z-score", "layer norm")
-DISTANCES = (0.0, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0)  # in ranges of the feature
-FACTORS = (1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0)
-ACTIVATION_INPUTS = [(curve, before) for curve in ("tanh", "sigmoid") for before in ("nothing", "layer norm")]
+OUTLIER_DISTANCES = (0.0, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0)  # in ranges of the feature
+TABLE_FACTORS = (1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0)
+# Activation functions, and what stands before them.
+ACTIVATION_INPUTS = [(curve, norm) for curve in ("tanh", "sigmoid") for norm in ("nothing", "layer norm")]
 
 
 @dataclass(frozen=True)
@@ -66,25 +67,28 @@ class Times(Settings):
 
 
 def draw_scale_and_descent(lab: LabTable) -> None:
-    """Steps of descent on least squares by the ratio of the features' scales, raw and standardised."""
+    """Draws the steps of descent on least squares by the ratio of the features' scales, raw and standardised."""
     draw_bowl(lab.values)
     ratio = form.draw(Ratio, KEY).ratio
     samples = unequal_features(ratio)
     standard = normalise(samples, "z-score").values
     flat, steep = curvatures(samples)
-    lines = {name: [_steps(scale, standardised=name != "raw") for scale in RATIOS] for name in ("raw", "standardised")}
-    raw, standardised = (steps_text(line[RATIOS.index(ratio)]) for line in lines.values())
-    steps = {"raw": raw, "standardised": standardised}
+    lines = {
+        "raw": [_steps(scale, standardised=False) for scale in RATIOS],
+        "standardised": [_steps(scale, standardised=True) for scale in RATIOS],
+    }
+    steps = {name: steps_text(line[RATIOS.index(ratio)]) for name, line in lines.items()}
     st.markdown(TEXTS("curvatures", ratio=ratio, flat=flat, steep=steep, even=curvatures(standard)[0], **steps))
     st.latex(r"(a+b)^2=a^2+2ab+b^2")
     st.markdown(error_shares_sentence(samples, standard))
-    title, x, sites = "Steps to converge", "ratio of the features' scales", [f"{scale}x" for scale in RATIOS]
-    draw_charts(KEY, line_chart(title, sites, lines, x=x, unit="steps", hue=LOSS))
+    sites = [f"{scale}x" for scale in RATIOS]
+    x = "ratio of the features' scales"
+    draw_charts(KEY, line_chart("Steps to converge", sites, lines, x=x, unit="steps", hue=LOSS))
     draw_note(TEXTS("descent", most=MAX_STEPS), "measured")
 
 
 def draw_outlier(lab: LabTable) -> None:
-    """Moves the chosen token's number in one feature away, and shows how far apart the others still are."""
+    """Moves the chosen token's number in one feature away, and draws how far apart the others still are."""
     values, row = lab.values, lab.row
     if len(values) < 3:
         st.info(TEXTS("too few tokens"))
@@ -96,7 +100,8 @@ def draw_outlier(lab: LabTable) -> None:
         return {method: range_of_others(table, row, feature, method, lab.eps) for method in METHODS}
 
     moved = with_outlier(values, row, feature, far)
-    before, after, column = ranges(values), ranges(moved), moved[:, feature]
+    before, after = ranges(values), ranges(moved)
+    column = moved[:, feature]
     sentence = TEXTS(
         "outlier",
         token=lab.names[row],
@@ -119,24 +124,24 @@ def draw_outlier(lab: LabTable) -> None:
             "range of the others, with the outlier": number_cells([*after.values(), robust[1]]),
         },
     )
-    draw_sentence(outlier_sentence(values, moved, row, feature, lab.names[row]))
-    by_distance = [ranges(with_outlier(values, row, feature, distance)) for distance in DISTANCES]
+    draw_sentence(outlier_sentence(values, moved, row=row, feature=feature, name=lab.names[row]))
+    by_distance = [ranges(with_outlier(values, row, feature, distance)) for distance in OUTLIER_DISTANCES]
     lines = {method: [by_method[method] for by_method in by_distance] for method in METHODS}
-    title, sites = "Range of the others by outlier", [f"{distance:g}" for distance in DISTANCES]
+    sites = [f"{distance:g}" for distance in OUTLIER_DISTANCES]
     axes = {"x": "distance in ranges of the feature", "unit": "maximum minus minimum", "hue": SIGNAL}
-    draw_charts(KEY, line_chart(title, sites, lines, **axes))
+    draw_charts(KEY, line_chart("Range of the others by outlier", sites, lines, **axes))
     draw_note(TEXTS("range of the others"))
 
 
 def draw_saturation(lab: LabTable) -> None:
-    """The table times a factor, through tanh and sigmoid, with and without a layer norm before them."""
+    """Draws the slopes of tanh and sigmoid at the table times a factor, with and without a layer norm before them."""
     times = form.draw(Times, KEY).times
     st.latex(r"\tanh'(z)=1-\tanh^2(z)\qquad\sigma'(z)=\sigma(z)\,(1-\sigma(z))")
 
     def slopes_at(factor: float) -> list[Slopes]:
         return [
-            slopes_at_inputs(factor * lab.values, ACTIVATIONS[curve][1], normed=before != "nothing", eps=lab.eps)
-            for curve, before in ACTIVATION_INPUTS
+            slopes_at_inputs(factor * lab.values, ACTIVATIONS[curve][1], normed=norm != "nothing", eps=lab.eps)
+            for curve, norm in ACTIVATION_INPUTS
         ]
 
     chosen = slopes_at(times)
@@ -148,21 +153,23 @@ def draw_saturation(lab: LabTable) -> None:
         "Slopes with and without a norm",
         {
             "activation": [curve for curve, _ in ACTIVATION_INPUTS],
-            "before it": [before for _, before in ACTIVATION_INPUTS],
+            "before it": [norm for _, norm in ACTIVATION_INPUTS],
             "largest |z|": number_cells(slope.largest_input for slope in chosen),
             "saturated": [f"{slope.saturated:.0%}" for slope in chosen],
             "least slope": number_cells((slope.least for slope in chosen), 3),
             "RMS of the slope": number_cells((slope.rms for slope in chosen), 3),
         },
     )
-    draw_charts(KEY, slope_chart([slopes_at(factor) for factor in FACTORS]))
+    draw_charts(KEY, slope_chart([slopes_at(factor) for factor in TABLE_FACTORS]))
     draw_note(bounds_sentence(lab.values.shape[1]))
 
 
 def error_shares_sentence(samples: np.ndarray, standard: np.ndarray) -> str:
     """The large feature's share of the squared error, with raw and with standardised features, (N, 2) each."""
-    (small, cross, large), even = square_terms(samples), square_terms(standard)
-    raw, standardised = large / (small + cross + large), even[2] / even.sum()
+    small, cross, large = square_terms(samples)
+    raw = large / (small + cross + large)
+    standard_terms = square_terms(standard)
+    standardised = standard_terms[-1] / standard_terms.sum()
     return TEXTS("large feature", small=small, cross=cross, large=large, raw=raw, standardised=standardised)
 
 
@@ -171,10 +178,15 @@ def steps_text(steps: float) -> str:
     return f"more than {MAX_STEPS:,}" if np.isnan(steps) else f"{steps:,.0f}"
 
 
-def outlier_sentence(values: np.ndarray, moved: np.ndarray, row: int, feature: int, name: str) -> str:
-    """The range that an outlier leaves to the others, by three methods, and how unusual its z-score makes it."""
-    min_max_share, z_share = (share_of_range(moved, row, feature, method) for method in ("min-max", "z-score"))
-    before, after = (robust_range_of_others(table, row, feature) for table in (values, moved))
+def outlier_sentence(values: np.ndarray, moved: np.ndarray, *, row: int, feature: int, name: str) -> str:
+    """The range that an outlier leaves to the others, by three methods, and how unusual its z-score makes it.
+
+    `values`: the table without the outlier, `moved`: with it, at this row and feature. `name`: the outlier's token.
+    """
+    min_max_share = share_of_range(moved, row, feature, "min-max")
+    z_share = share_of_range(moved, row, feature, "z-score")
+    before = robust_range_of_others(values, row, feature)
+    after = robust_range_of_others(moved, row, feature)
     if np.isfinite([before, after]).all() and before and np.isfinite(min_max_share):
         sentence = TEXTS("shares of the range", least=min_max_share, z=z_share, robust=after / before)
     else:
@@ -192,16 +204,18 @@ def bounds_sentence(features: int) -> str:
 def slope_chart(by_factor: list[list[Slopes]]) -> Figure:
     """RMS of the slope by factor, a line for each of ACTIVATION_INPUTS."""
     lines = {
-        f"{curve}, {before} before it": [at_factor[i].rms for at_factor in by_factor]
-        for i, (curve, before) in enumerate(ACTIVATION_INPUTS)
+        f"{curve}, {norm} before it": [slopes_at_factor[i].rms for slopes_at_factor in by_factor]
+        for i, (curve, norm) in enumerate(ACTIVATION_INPUTS)
     }
-    sites, roles = [f"{factor:g}" for factor in FACTORS], ("now", "other", "initial", "formula")
+    sites = [f"{factor:g}" for factor in TABLE_FACTORS]
+    roles = ("now", "other", "initial", "formula")
     axes = {"x": "table times", "unit": "RMS of the slope", "hue": GRADIENT}
     return line_chart("Slope by size of the input", sites, lines, roles, **axes)
 
 
 @st.cache_data(max_entries=32, show_spinner=False)
 def _steps(ratio: int, *, standardised: bool) -> float:
+    """The steps of descent on features with this ratio of scales; NaN if it was stopped early."""
     samples = unequal_features(ratio)
     steps = descent_steps(normalise(samples, "z-score").values if standardised else samples)
     return np.nan if steps is None else float(steps)

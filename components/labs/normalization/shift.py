@@ -25,11 +25,12 @@ from models.spec.settings import Settings
 
 TEXTS = Texts("labs/normalization")
 KEY = "normalization_shift"
-DEPTH, STEPS = 8, 240
+DEPTH = 8  # blocks
+STEPS = 240
 NETS = ("no norm", "layer norm", "batch norm", "batch norm, shifted")
 ROLES = ("initial", "other", "now", "formula")
 MAX_DRAWN_FEATURES = 16
-FINAL_STEPS = 20  # whose mean is a final loss
+FINAL_STEPS = 20  # a final loss is the mean over these last steps
 
 
 @dataclass(frozen=True)
@@ -45,20 +46,27 @@ class ShiftedNets(Settings):
 
 
 def draw_covariate_shift(_table: LabTable) -> None:
-    """Four trained nets that differ in the norm; the last has shifts behind its batch norms."""
+    """Draws four trained nets that differ in the norm; the last adds shifts after its batch norms."""
     st.markdown(TEXTS("shift between layers", depth=DEPTH, steps=STEPS))
     settings = form.draw(ShiftedNets, KEY, only=["block", "shift", "lr"])
     net = form.keep(ShiftedNets, KEY, only=["film"]).film
-    cfg, show = configuration(settings.lr), partial(_draw_results, settings.block, net)
-    label, doing = TEXTS("train the four"), "Training and measuring"
-    args = {"block": settings.block, "shift": settings.shift}
-    run_on_button(KEY, answers.COVARIATE_SHIFT, cfg, show, label=label, doing=doing, **args)
+    run_on_button(
+        KEY,
+        answers.COVARIATE_SHIFT,
+        configuration(settings.lr),
+        partial(_draw_results, settings.block, net),
+        label=TEXTS("train the four"),
+        doing="Training and measuring",
+        block=settings.block,
+        shift=settings.shift,
+    )
 
 
 def _draw_results(block: int, net: str, result: CovariateShift) -> None:
-    """The moves and losses of all nets, and the features of one over the steps."""
-    every, moves = STEPS // (len(result.steps) - 1), typical_moves(result)
-    st.markdown(TEXTS("means move", **moves, block=block, every=every))
+    """Draws the moves and losses of all nets, and the features of `net` over the steps."""
+    moves = typical_moves(result)
+    steps_between = STEPS // (len(result.steps) - 1)
+    st.markdown(TEXTS("means move", **moves, block=block, every=steps_between))
     draw_finding(shift_sentence(result), "measured")
     draw_charts(KEY, moves_chart(result), loss_chart(result))
     columns = {
@@ -95,23 +103,26 @@ def shift_sentence(result: CovariateShift) -> str:
         diverged = ", ".join(net for net, final in zip(NETS, loss, strict=True) if not np.isfinite(final))
         return TEXTS("nets diverged", nets=diverged)
     none, _, batch, shifted = loss.tolist()
-    heading = "shift does not matter" if moves["shifted"] > moves["none"] and shifted < none else "shift undecided"
+    moves_more_but_learns_better = moves["shifted"] > moves["none"] and shifted < none
+    heading = "shift does not matter" if moves_more_but_learns_better else "shift undecided"
     return TEXTS(heading, none=none, batch=batch, shifted=shifted)
 
 
 def moves_chart(result: CovariateShift) -> Figure:
     """How far the means moved since the measurement before, one line per net."""
-    lines, steps = dict(zip(NETS, result.moves, strict=True)), [int(step) for step in result.steps[1:]]
-    title, unit = "Shift of what the block reads", "RMS, in spreads"
-    return line_chart(title, steps, lines, ROLES, x="step", unit=unit, hue=SIGNAL)
+    lines = dict(zip(NETS, result.moves, strict=True))
+    steps = [int(step) for step in result.steps[1:]]
+    axes = {"x": "step", "unit": "RMS, in spreads", "hue": SIGNAL}
+    return line_chart("Shift of what the block reads", steps, lines, ROLES, **axes)
 
 
 def loss_chart(result: CovariateShift) -> Figure:
     """The training loss, averaged between two measurements, one line per net."""
     steps = result.steps.astype(int).tolist()
     losses = [[loss[low:high].mean() for low, high in pairwise(steps)] for loss in result.loss]
-    lines, unit = dict(zip(NETS, losses, strict=True)), "cross-entropy"
-    return line_chart("Training loss", steps[1:], lines, ROLES, axis="linear", x="step", unit=unit, hue=LOSS)
+    lines = dict(zip(NETS, losses, strict=True))
+    axes = {"axis": "linear", "x": "step", "unit": "cross-entropy", "hue": LOSS}
+    return line_chart("Training loss", steps[1:], lines, ROLES, **axes)
 
 
 def feature_map(result: CovariateShift, net: str) -> Figure:

@@ -13,20 +13,22 @@ from models.content import Texts
 from models.labs.normalization import ACROSS_TOKENS, CELL, METHODS, NormedTable
 
 TEXTS = Texts("labs/normalization")
-MAX_WRITTEN = 4  # sets, cells and terms; the table has all
+MAX_WRITTEN = 4  # sets, cells and terms that are written out; the table has all
 
 
 def draw_steps(values: np.ndarray, normed: NormedTable, method: str, row: int, settings: dict[str, Any]) -> None:
+    """Draws the arithmetic of the token in `row` as formulas; `settings`: the arguments of the norm."""
     running, counted = settings.get("running"), settings.get("counted")
     if METHODS[method].shares != CELL:
         sets = list(dict.fromkeys(normed.shared[row].tolist()))
         for label in sets[:MAX_WRITTEN]:
             cells = normed.shared == label
-            if running is None and METHODS[method].shares in ACROSS_TOKENS and counted is not None:
+            if counted is not None and running is None and METHODS[method].shares in ACROSS_TOKENS:
                 cells = cells & counted[:, None]
             column = int(np.flatnonzero(normed.shared[row] == label)[0])
             statistics = normed.centre[row, column], normed.spread[row, column], normed.scale[row, column]
-            for line in set_lines(values[cells], method, letter(label), statistics, settings):
+            lines = set_lines(values[cells], method, name=letter(label), statistics=statistics, settings=settings)
+            for line in lines:
                 st.latex(line)
         if len(sets) > MAX_WRITTEN:
             st.caption(TEXTS("sets written out", shown=MAX_WRITTEN, sets=len(sets)))
@@ -38,22 +40,23 @@ def draw_steps(values: np.ndarray, normed: NormedTable, method: str, row: int, s
 def set_lines(
     cells: np.ndarray, method: str, name: str, statistics: tuple[float, float, float], settings: dict[str, Any]
 ) -> list[str]:
-    """The lines of a set in LaTeX: its centre, its spread and its divisor."""
+    """The lines of a set in LaTeX: its centre, its spread and its divisor, which are its `statistics`."""
     centre, spread, scale = statistics
-    kind, eps = METHODS[method], settings["eps"]
+    spread_name, eps = METHODS[method].spread, settings["eps"]
     if settings.get("running") is not None:
-        mean, variance = rf"\mu_{{{name}}} = {number(centre)}", rf"\sigma^2_{{{name}}} = {number(spread)}"
+        mean = rf"\mu_{{{name}}} = {number(centre)}"
+        variance = rf"\sigma^2_{{{name}}} = {number(spread)}"
         root = rf"\sqrt{{{number(spread)} + {number(eps)}}} = {number(scale)}"
         return [rf"{mean}, \quad {variance} \ \text{{(running)}}", root]
-    if kind.spread == "range":
+    if spread_name == "range":
         low, high = number(centre), number(centre + spread)
         ends = rf"\min_{{{name}}} = {low}, \quad \max_{{{name}}} = {high}"
         return [rf"{ends}, \quad {high} - {signed(centre)} = {number(scale)}"]
     squares = [number(value**2) for value in cells - centre]
-    divisor = len(cells) - bool(settings.get("unbiased"))
+    divisor = len(cells) - 1 if settings.get("unbiased") else len(cells)
     lines = []
     symbol = rf"\overline{{x^2}}_{{{name}}}"
-    if kind.spread == "variance":
+    if spread_name == "variance":
         symbol = rf"\sigma^2_{{{name}}}"
         terms = [number(cells[0]), *(signed(value, sign=True) for value in cells[1:])]
         lines.append(rf"\mu_{{{name}}} = \frac{{{join_terms(terms, ' ', '+')}}}{{{len(cells)}}} = {number(centre)}")
@@ -84,14 +87,14 @@ def number(value: float) -> str:
 
 
 def signed(value: float, *, sign: bool = False) -> str:
-    """A number with plus or minus, as a term of a sum, if it needs a `sign`; else in brackets if it is negative."""
+    """With `sign`, a number as a term of a sum: "+ 2" or "- 2". Without, a number in brackets if it is negative."""
     if sign:
         return f"- {number(-value)}" if value < 0 else f"+ {number(value)}"
     return f"({number(value)})" if value < 0 else number(value)
 
 
 def join_terms(terms: Sequence[str], between: str, before_dots: str = "") -> str:
-    """All terms, or if there are many the first ones, dots and the last."""
+    """The terms joined by `between`; of more than MAX_WRITTEN only the first ones, `before_dots`, dots and the last."""
     if len(terms) <= MAX_WRITTEN:
         return between.join(terms)
     return between.join([*terms[: MAX_WRITTEN - 1], rf"{before_dots} \dots".strip(), terms[-1]])

@@ -32,7 +32,7 @@ class LabTable:
 
 
 def draw_result(normed: NormedTable, method: str, names: list[str], features: list[str]) -> None:
-    """The table after the norm, and the statistics of each set of cells."""
+    """Draws the table after the norm, and the statistics of each set of cells."""
     st.markdown("**Out**")
     draw_coloured(normed, method, names, features, "Normalised table, table")
     if METHODS[method].shares != CELL:
@@ -47,7 +47,7 @@ def draw_result(normed: NormedTable, method: str, names: list[str], features: li
 
 
 def draw_coloured(normed: NormedTable, method: str, names: list[str], features: list[str], alt: str) -> None:
-    """The table after a norm, its cells shaded and lettered by shared statistics."""
+    """Draws the table after a norm, its cells shaded and lettered by shared statistics."""
     cells = pd.DataFrame(normed.values, names, features).map(cell_text)
     if METHODS[method].shares == CELL:
         st.dataframe(cells, alt=alt)
@@ -62,15 +62,15 @@ def draw_coloured(normed: NormedTable, method: str, names: list[str], features: 
 
 def set_statistics(normed: NormedTable, method: str) -> pd.DataFrame:
     """One row per set of cells: its letter, its centre, its spread and the divisor."""
-    _, first = np.unique(normed.shared, return_index=True)
-    kind = METHODS[method]
+    labels, first_cells = np.unique(normed.shared, return_index=True)
+    norm = METHODS[method]
     cells: dict[str, list[float]] = {}
-    if kind.centre:
-        cells[kind.centre] = normed.centre.ravel()[first].tolist()
-    if kind.spread:
-        cells[kind.spread] = normed.spread.ravel()[first].tolist()
-        cells["divided by"] = normed.scale.ravel()[first].tolist()
-    return pd.DataFrame(cells, index=[letter(int(normed.shared.ravel()[i])) for i in first])
+    if norm.centre:
+        cells[norm.centre] = normed.centre.ravel()[first_cells].tolist()
+    if norm.spread:
+        cells[norm.spread] = normed.spread.ravel()[first_cells].tolist()
+        cells["divided by"] = normed.scale.ravel()[first_cells].tolist()
+    return pd.DataFrame(cells, index=[letter(int(label)) for label in labels])
 
 
 def means_and_rms(out: np.ndarray, names: list[str], features: list[str]) -> pd.DataFrame:
@@ -81,8 +81,9 @@ def means_and_rms(out: np.ndarray, names: list[str], features: list[str]) -> pd.
 
 
 def letter(label: int) -> str:
-    """a, b, ... z, aa, ab, ... as the columns of a spreadsheet."""
-    return ("" if label < 26 else letter(label // 26 - 1)) + chr(ord("a") + label % 26)
+    """The name of a set by its number: a, b, ... z, aa, ab, ... like the columns of a spreadsheet."""
+    last_letter = chr(ord("a") + label % 26)
+    return last_letter if label < 26 else letter(label // 26 - 1) + last_letter
 
 
 def cell_text(value: float) -> str:
@@ -91,6 +92,8 @@ def cell_text(value: float) -> str:
 
 
 def _sets_text(letters: list[str]) -> str:
+    """Names of sets in words, each once: "sets a, b"."""
     names = list(dict.fromkeys(letters))
+    noun = "set" if len(names) == 1 else "sets"
     dots = ["..."] if len(names) > MAX_LISTED_SETS else []
-    return f"set{'s'[: len(names) - 1]} " + ", ".join([*names[:MAX_LISTED_SETS], *dots])
+    return f"{noun} " + ", ".join([*names[:MAX_LISTED_SETS], *dots])

@@ -26,10 +26,12 @@ from models.spec.settings import Settings
 
 TEXTS = Texts("labs/residual")
 KEY = "residual_block"
-NAMES_PIXELS = 88  # the width of the operations' names
-ROW_PIXELS = 27  # the height of an operation in the picture
-MAX_WRITTEN_COLUMNS = 4  # up to which the picture's cells show their numbers
-OPERATION_NAMES = {  # where the page has other words than the engine
+NAMES_PIXELS = 88  # width of the operations' names
+ROW_PIXELS = 27  # height of a map's row
+FRAME_PIXELS = 90  # height of a map's title and axis
+MAX_NUMBERED_COLUMNS = 4  # cells of wider maps show no numbers
+MAX_MAPS_PER_ROW = 4  # of more, three stand in a row
+OPERATION_NAMES = {  # the page's names of operations that the engine names differently
     "scores": "Q Kᵀ / √d_k",
     "weights": "softmax",
     "mix": "weights · V",
@@ -72,6 +74,7 @@ class OutputNumber(Settings):
 
 
 def draw() -> None:
+    """Draws the block's pictures and sentences above its tables to edit."""
     picture = st.container()
     with st.expander("Tokens and matrices, to edit"):
         inputs = _draw_inputs()
@@ -80,26 +83,33 @@ def draw() -> None:
 
 
 def _draw_block(inputs: dict[str, np.ndarray]) -> None:
+    """Draws the block of these inputs, what a change of one token moves, and the gradient of one output."""
     token_count, feature_count = inputs["embedding"].shape
     tokens, features = numbered_choices("token", token_count), numbered_choices("feature", feature_count)
     settings = form.draw(BlockSettings, KEY, legal={"changed": tokens})
-    changed, by, phi = settings.changed, settings.by, ACTIVATIONS[settings.activation]
-    forward = partial(blocks.forward, placement=settings.order, activation=phi, causal=settings.causal)
-    before, block = forward(inputs), forward(blocks.perturbed_inputs(inputs, changed, by))
+    changed, by = settings.changed, settings.by
+    forward = partial(
+        blocks.forward,
+        placement=settings.order,
+        activation=ACTIVATIONS[settings.activation],
+        causal=settings.causal,
+    )
+    before = forward(inputs)
+    block = forward(blocks.perturbed_inputs(inputs, changed, by))
     _draw_pictures(block, blocks.row_changes(before, block))
     _draw_terms(block, tokens)
     draw_finding(moved_sentence(blocks.operation_row_changes(before, changed, by), changed))
     st.subheader("The gradient of one output, on its way back", anchor=False)
     output = form.draw(OutputNumber, KEY, legal={"out_token": tokens, "out_feature": features})
     shares = blocks.add_gradients(block, output.out_token, output.out_feature)
-    height = 90 + ROW_PIXELS * before.values["x"].size
+    height = FRAME_PIXELS + ROW_PIXELS * before.values["x"].size
     draw_charts(f"{KEY}_back", *map(share_map, shares), height=height)
     for share in shares:
         draw_sentence(share_sentence(share))
 
 
 def _draw_inputs() -> dict[str, np.ndarray]:
-    """The tables to edit; if their shapes do not match, the last ones that did."""
+    """Draws the tables to edit. Returns them; if their shapes do not match, the last ones that did."""
     tables = {}
     for names in (list(blocks.INPUTS)[:4], list(blocks.INPUTS)[4:]):
         for column, name in zip(st.columns(4), names, strict=True):
@@ -111,22 +121,32 @@ def _draw_inputs() -> dict[str, np.ndarray]:
 
 
 def _draw_table(name: str) -> np.ndarray:
+    """Draws one of the tables to edit. Returns its values."""
     values = blocks.INPUTS[name]
-    rows = () if name in ("embedding", "position") else lambda count: [str(i + 1) for i in range(count)]
+    has_token_rows = name in ("embedding", "position")
     st.markdown(f"**{name}**")
-    columns = [str(i + 1) for i in range(values.shape[1])]
-    return table.draw_table(f"{KEY}_{name}", values, name=name.replace("_", "").lower(), rows=rows, columns=columns)
+    return table.draw_table(
+        f"{KEY}_{name}",
+        values,
+        name=name.replace("_", "").lower(),
+        rows=() if has_token_rows else _numbers,
+        columns=_numbers(values.shape[1]),
+    )
+
+
+def _numbers(count: int) -> list[str]:
+    return [str(i + 1) for i in range(count)]
 
 
 def _draw_pictures(block: ComputedBlock, moved: Mapping[str, np.ndarray]) -> None:
-    """A map of each token's numbers, and one of how far the rows move."""
+    """Draws a map of each token's numbers, and one of how far the rows move."""
     tokens = len(block.values["x"])
-    height = 90 + ROW_PIXELS * len(block.operations)
+    height = FRAME_PIXELS + ROW_PIXELS * len(block.operations)
     figures = [*(token_map(block, token) for token in range(tokens)), moved_map(moved)]
-    across = tokens + 1 if tokens <= 3 else 3
-    columns = [column for _ in range(0, tokens + 1, across) for column in st.columns(across)]
+    per_row = len(figures) if len(figures) <= MAX_MAPS_PER_ROW else 3
+    columns = [column for _ in range(0, len(figures), per_row) for column in st.columns(per_row)]
     for i, (figure, column) in enumerate(zip(figures, columns, strict=False)):
-        on_click = partial(_choose_number, block, i) if i < tokens else None
+        on_click = partial(_choose_number, block, i) if i < tokens else None  # the last map has no tokens
         with column:
             static_chart(figure, title_of(figure), f"{KEY}_{i}", height, on_click)
     st.caption(TEXTS("press a number"))
@@ -135,15 +155,16 @@ def _draw_pictures(block: ComputedBlock, moved: Mapping[str, np.ndarray]) -> Non
 def _choose_number(block: ComputedBlock, token: int, x: Any, y: Any) -> None:
     """Chooses the pressed number if it exists; x and y come from a browser."""
     operation = next((name for name in block.operations if _page_name(name) == y), "")
-    if operation and str(x) in map(str, range(1, block.values[operation].shape[1] + 1)):
+    if operation and str(x) in _numbers(block.values[operation].shape[1]):
         form.put(KEY, operation=operation, row=token, column=int(x) - 1)
 
 
 def _draw_terms(block: ComputedBlock, tokens: Mapping[int, str]) -> None:
-    """The terms of the chosen number."""
+    """Draws the choice of a number, and the terms from which it results."""
     operations = {name: _page_name(name) for name in block.operations}
-    before = form.read(PressedNumber, KEY).operation
-    operation = before if before in operations else PressedNumber().operation
+    operation = form.read(PressedNumber, KEY).operation
+    if operation not in operations:  # the block had another order
+        operation = PressedNumber().operation
     columns = {i: str(i + 1) for i in range(block.values[operation].shape[1])}
     chosen = form.draw(PressedNumber, KEY, legal={"operation": operations, "row": tokens, "column": columns})
     terms = terms_text(blocks.terms(block, chosen.operation, chosen.row, chosen.column))
@@ -195,7 +216,7 @@ def terms_text(terms: Terms) -> str:
 
 
 def moved_sentence(moved: Mapping[str, np.ndarray], token: int) -> str:
-    """The kinds of operation that move other rows, too, if their input moves in one row."""
+    """How many other rows each kind of operation moves if its input moves in the row of `token` alone."""
     others = {name: int((np.delete(rows, token) > 0).sum()) for name, rows in moved.items()}
     if not any(rows.any() for rows in moved.values()):
         return TEXTS("nothing moves")
@@ -216,7 +237,7 @@ def share_sentence(shares: AddGradient) -> str:
 
 
 def token_map(block: ComputedBlock, token: int) -> Figure:
-    """A token's numbers after every operation, from above to below."""
+    """A token's numbers after every operation, from top to bottom."""
     rows = {name: block.values[name][token] for name in block.operations}
     widest = max(len(row) for row in rows.values())
     cells = np.array([np.pad(row, (0, widest - len(row)), constant_values=np.nan) for row in rows.values()])
@@ -226,7 +247,7 @@ def token_map(block: ComputedBlock, token: int) -> Figure:
         columns=[str(i + 1) for i in range(widest)],
         values=cells,
         measured=np.isfinite(cells),
-        digits=2 if widest <= MAX_WRITTEN_COLUMNS else None,
+        digits=2 if widest <= MAX_NUMBERED_COLUMNS else None,
     )
 
 

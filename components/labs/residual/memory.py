@@ -20,7 +20,8 @@ from models.spec.settings import Settings
 TEXTS = Texts("labs/residual")
 KEY = "residual_memory"
 EXAMPLE = WORKED_EXAMPLES["No norm"]
-BLOCKS, WIDTH = 24, 48
+BLOCKS = 24
+WIDTH = 48  # of the stream
 ARRANGEMENTS: dict[str, dict[str, Any]] = {
     "residual": {},
     "residual, post-norm": {"placement": "post-norm"},
@@ -38,6 +39,7 @@ class Branches(Settings):
 
 
 def draw() -> None:
+    """Draws how similar the stream stays to x over many random blocks, and one block with its numbers."""
     settings = form.draw(Branches, KEY)
     size = settings.size
     cosines = stream_cosines(WIDTH, BLOCKS, size, settings.seed)
@@ -51,18 +53,19 @@ def draw() -> None:
 
 
 def _draw_one_block(x: np.ndarray, branch: np.ndarray, size: float) -> None:
-    """A token (D,) with its branch's output (D,) added and subtracted again."""
+    """Draws a token (D,) to which its branch's output (D,) is added, and from which it is subtracted again."""
     formula = "x + F(x)" if size == 1 else f"x + {number(size)} F(x)"
-    total, written = x + branch, vector(branch)
+    total = x + branch
+    branch_text = vector(branch)
     back = vector((total - branch).round(10))
-    st.markdown(TEXTS("one block", sum=formula, x=vector(x), branch=written, total=vector(total), back=back))
+    st.markdown(TEXTS("one block", sum=formula, x=vector(x), branch=branch_text, total=vector(total), back=back))
     st.latex(r"\overline{(x+F)^2}=\overline{x^2}+2\,\overline{xF}+\overline{F^2}")
     st.markdown(sizes_sentence(x, branch))
     if size == 0:
-        draw_sentence(TEXTS("identity", erased=written))
+        draw_sentence(TEXTS("identity", erased=branch_text))
         return
     without, with_residual = cosine(branch, x), cosine(total, x)
-    draw_sentence(TEXTS("no identity", branch=written, without=without, with_residual=with_residual))
+    draw_sentence(TEXTS("no identity", branch=branch_text, without=without, with_residual=with_residual))
 
 
 def stream_cosines(width: int, blocks: int, size: float, seed: int) -> dict[str, np.ndarray]:
@@ -71,22 +74,26 @@ def stream_cosines(width: int, blocks: int, size: float, seed: int) -> dict[str,
     x = source.normal(size=width)
     x /= np.sqrt(np.mean(x**2))
     writes = size * source.normal(size=(blocks, width))
-    walks = {
-        name: run_sublayers(x, writes, **({"placement": "none"} | fields)) for name, fields in ARRANGEMENTS.items()
-    }
-    return {name: np.array([1.0, *(cosine(step.after, x) for step in steps)]) for name, steps in walks.items()}
+    cosines = {}
+    for name, fields in ARRANGEMENTS.items():
+        steps = run_sublayers(x, writes, **({"placement": "none"} | fields))
+        cosines[name] = np.array([1.0, *(cosine(step.after, x) for step in steps)])
+    return cosines
 
 
 def sizes_sentence(x: np.ndarray, branch: np.ndarray) -> str:
-    """The mean square of the sum (D,) + (D,) term by term, and the one that is 0 for random branches."""
-    of_x, cross, of_branch = (float(np.mean(part)) for part in (x**2, 2 * x * branch, branch**2))
-    expected = of_x + of_branch
-    totals = {"total": expected + cross, "expected": expected, "times": expected / of_x}
+    """The mean square of x + F, (D,) each, by its three terms; the cross term is 0 on average for random branches."""
+    x_square, branch_square = float(np.mean(x**2)), float(np.mean(branch**2))
+    cross = float(np.mean(2 * x * branch))
+    expected = x_square + branch_square
+    totals = {"total": expected + cross, "expected": expected, "times": expected / x_square}
     aligned = f" {TEXTS('aligned')}" if cross > 0 else ""
-    return TEXTS("sizes", own=of_x, cross=cross, other=of_branch, aligned=aligned, **totals)
+    return TEXTS("sizes", own=x_square, cross=cross, other=branch_square, aligned=aligned, **totals)
 
 
 def memory_chart(cosines: dict[str, np.ndarray]) -> Figure:
-    sites, roles = ["x0", *(block_name(i) for i in range(1, BLOCKS + 1))], ("now", "other", "formula", "initial")
+    """The cosines of the stream with x by site (BLOCKS + 1,), a line for each arrangement."""
+    sites = ["x0", *(block_name(i) for i in range(1, BLOCKS + 1))]
+    roles = ("now", "other", "formula", "initial")
     axes: dict[str, Any] = {"axis": "linear", "unit": "cosine with x", "hue": SIGNAL, "guides": (0, 1)}
     return line_chart("What is left of x", sites, cosines, roles, **axes)

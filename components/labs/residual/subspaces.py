@@ -1,4 +1,4 @@
-"""Layers that share the stream by directions: how much one reads of another's output, and what a third deletes."""
+"""Layers that share the stream by directions: layer B reads what layer A has written, unless layer C deletes it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -22,9 +22,10 @@ from models.spec.settings import Settings
 
 TEXTS = Texts("labs/residual")
 KEY = "residual_subspaces"
-NAMES_PIXELS = 96  # the width of the directions' names
+NAMES_PIXELS = 96  # width of the directions' names
 DIRECTIONS = ("A's", "across A's", "B's own", "unused 1", "unused 2", "unused 3")
-ROUNDING = 1e-9  # below which a number that was read is 0
+ROUNDING = 1e-9  # a smaller number that B reads counts as 0
+DECIMALS = 9  # drawn numbers are rounded to these
 
 
 @dataclass(frozen=True)
@@ -39,6 +40,7 @@ class Directions(Settings):
 
 
 def draw() -> None:
+    """Draws what the layers read and write, the stream before and after each, and a sentence on B."""
     st.subheader("Layers that share a stream by directions", anchor=False)
     settings = form.draw(Directions, KEY)
     token, amount = start(settings.token), settings.amount
@@ -46,28 +48,34 @@ def draw() -> None:
     steps = accesses(token, amount=amount)
     stream = np.array([token, *(step.stream for step in steps)]).T
     draw_charts(KEY, access_chart(steps), stream_map(stream, steps), direction_map(stream, steps), height=300)
-    of_a, of_token = _read_by_b(accesses(0 * token, amount=amount)), _read_by_b(accesses(token, amount=0.0))
-    draw_finding(read_sentence(of_a, of_token, settings, float(WRITTEN_BY_A @ steps[-1].stream)))
+    of_a = _read_by_b(accesses(0 * token, amount=amount))
+    of_token = _read_by_b(accesses(token, amount=0.0))
+    remaining = float(WRITTEN_BY_A @ steps[-1].stream)
+    draw_finding(read_sentence(of_a, of_token, settings, remaining))
 
 
-def read_sentence(of_a: float, of_token: float, settings: Directions, left: float) -> str:
-    """How much B reads of A's output and of the token, and how much of A's output is left."""
+def read_sentence(of_a: float, of_token: float, settings: Directions, remaining: float) -> str:
+    """How much B reads `of_a`, the output of A, and `of_token`; and how much of A's output remains in the stream."""
     angle, amount = settings.angle, settings.amount
-    numbers = {"amount": amount, "of_token": round(of_token, 9), "left": round(left, 9)}
+    numbers = {"amount": amount, "of_token": round(of_token, DECIMALS), "left": round(remaining, DECIMALS)}
     if abs(of_a) > ROUNDING:
         return TEXTS("B hears A", of_a=of_a, angle=angle, cosine=np.cos(np.deg2rad(angle)), **numbers)
-    why = "nothing written" if amount == 0 else "at right angles" if angle == 90 else "deleted before"
-    return TEXTS("B does not hear A", why=TEXTS(why), **numbers)
+    reason = "deleted before"
+    if amount == 0:
+        reason = "nothing written"
+    elif angle == 90:
+        reason = "at right angles"
+    return TEXTS("B does not hear A", why=TEXTS(reason), **numbers)
 
 
 def access_chart(steps: list[Access]) -> Figure:
-    """The numbers that every layer reads and writes along its directions, as bars."""
+    """Bars of the numbers that each layer reads and writes along its directions."""
     layout = layout_of("Read and written", x="layer", y="along its direction", hue=SIGNAL)
     layout["barmode"] = "group"
     places = list(range(1, len(steps) + 1))
     values_by_name = {
-        "read": [round(step.read_size, 9) for step in steps],
-        "written": [round(step.written_size, 9) for step in steps],
+        "read": [round(step.read_size, DECIMALS) for step in steps],
+        "written": [round(step.written_size, DECIMALS) for step in steps],
     }
     ticks = {"tickmode": "array", "tickvals": places, "ticktext": [step.layer for step in steps], "tickangle": 0}
     layout["xaxis"] |= {"range": [0.4, len(steps) + 0.6]} | ticks
@@ -101,10 +109,12 @@ def direction_map(stream: np.ndarray, steps: list[Access]) -> Figure:
 
 
 def _read_by_b(steps: list[Access]) -> float:
+    """The size of the number that layer B reads."""
     return next(step.read_size for step in steps if step.layer == "B")
 
 
 def _map(title: str, rows: Sequence[str], values: np.ndarray, steps: list[Access]) -> Figure:
+    """A map of the stream before the layers and after each; 0.0 is added so that no cell shows -0."""
     columns = ["x", *(f"+ {step.layer}" for step in steps)]
     style: dict[str, Any] = {"digits": 2, "every_name": True, "bar": False, "names_pixels": NAMES_PIXELS}
-    return signed_map(title, rows=rows, columns=columns, values=values.round(9) + 0.0, **style)
+    return signed_map(title, rows=rows, columns=columns, values=values.round(DECIMALS) + 0.0, **style)

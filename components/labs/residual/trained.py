@@ -25,8 +25,11 @@ from models.spec.settings import Settings
 TEXTS = Texts("labs/residual")
 KEY = "residual_trained"
 SHARES_TITLE = "Branch share by block"
-# Shares of what branches add on the hard task, below which they do clearly less on an easy one, or next to nothing.
-CLEARLY_LESS, NEXT_TO_NOTHING = 0.8, 0.4
+# Branch shares on an easy task, relative to those on the hard one: below these limits, layers do clearly less, or next
+# to nothing.
+CLEARLY_LESS = 0.8
+NEXT_TO_NOTHING = 0.4
+CHART_PIXELS = 280  # height
 TASKS = {"linear": "a straight line", "copy": "random sequences", "spiral": "a spiral"}
 TRANSFORMER_TASKS = {"successor": "symbols alone", "copy": "a copied half", "book": "the book"}
 ROLES = ("other", "formula", "now")
@@ -57,6 +60,7 @@ class Nets(Settings):
 
 
 def draw() -> None:
+    """Draws the choice of the nets, their player with the branch shares, and the results."""
     kind = form.draw(Nets, KEY, only=["kind"]).kind
     st.markdown(TEXTS("three nets") if kind == "mlp" else TEXTS("three transformers"))
     settings = form.draw(Nets, KEY, Nets(depth=DEPTHS[kind]), only=["net", "depth"])
@@ -64,25 +68,28 @@ def draw() -> None:
     cfgs = {task: configuration(settings.net, task, settings.depth, kind) for task in tasks}
     cfg = next(iter(cfgs.values()))
     if kind == "mlp":
-        charts = [Chart(SHARES_TITLE, figure=share_chart(cfg), span=COLUMNS, height=280)]
+        charts = [Chart(SHARES_TITLE, figure=share_chart(cfg), span=COLUMNS, height=CHART_PIXELS)]
     else:
         charts = [
-            Chart(title, figure=sublayer_chart(cfg, sublayer), span=COLUMNS // 2, height=280)
+            Chart(title, figure=sublayer_chart(cfg, sublayer), span=COLUMNS // 2, height=CHART_PIXELS)
             for sublayer, title in SUBLAYER_TITLES.items()
         ]
     compare_nets(KEY, cfgs, " all three", _draw_results, charts)
 
 
 def _draw_results(panels: dict[str, InstrumentPanel]) -> None:
+    """Draws what the branches of the three nets add at the step shown, as a sentence and a table."""
     views = {task: panel.view for task, panel in panels.items()}
     cfg = next(iter(views.values())).cfg
     shares = {task: branch_shares(view) for task, view in views.items()}
     step = max(view.row for view in views.values())
     if cfg.net == "mlp":
-        names, sentence = TASKS, share_sentence(shares, step, cfg.residual)
+        names = TASKS
+        sentence = share_sentence(shares, step, cfg.residual)
         measured = {"branch share, RMS over blocks": shares}
     else:
-        names, sentence = TRANSFORMER_TASKS, sublayer_sentence(shares, step, cfg.residual)
+        names = TRANSFORMER_TASKS
+        sentence = sublayer_sentence(shares, step, cfg.residual)
         attention, feed_forward = split_by_sublayer(shares)
         measured = {"attention, RMS over blocks": attention, "feed-forward": feed_forward}
     st.markdown(f"**{sentence}**")
@@ -101,7 +108,7 @@ def _draw_results(panels: dict[str, InstrumentPanel]) -> None:
 
 
 def configuration(net: str, task: str, depth: int, kind: str = "mlp") -> RunConfig:
-    """One of the three nets. A sequence has 32 tokens, so its batch is smaller."""
+    """One of the three nets: a key of NETS, on a task. A sequence has 32 tokens, so its batch is smaller."""
     arrangement, fields = NETS[net]
     base = TRANSFORMER if kind == "transformer" else MLP | {"batch": 8 if task == "copy" else 64}
     return RunConfig.arranged(arrangement, **base | fields | {"task": task, "depth": depth})
@@ -116,7 +123,8 @@ def branch_shares(view: View) -> np.ndarray:
 
 def split_by_sublayer(shares: dict[str, np.ndarray]) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
     """Shares (2 depth,) by task, split into those of attention and of feed-forward nets."""
-    attention, feed_forward = ({task: values[i::2] for task, values in shares.items()} for i in range(2))
+    attention = {task: values[0::2] for task, values in shares.items()}
+    feed_forward = {task: values[1::2] for task, values in shares.items()}
     return attention, feed_forward
 
 
@@ -126,33 +134,52 @@ def rms(values: np.ndarray) -> float:
 
 def share_sentence(shares: dict[str, np.ndarray], step: int, residual: bool) -> str:
     """How much the branches add on each of TASKS, from branch over stream by block (depth,)."""
-    share = {task: rms(values) for task, values in shares.items()}
-    return TEXTS("shares", step=step, share=share, verdict=_share_verdict(share, residual))
+    rms_by_task = {task: rms(values) for task, values in shares.items()}
+    return TEXTS("shares", step=step, share=rms_by_task, verdict=_share_verdict(rms_by_task, residual))
 
 
 def sublayer_sentence(shares: dict[str, np.ndarray], step: int, residual: bool) -> str:
     """How much the sublayers add on each of TRANSFORMER_TASKS, from branch over stream (2 depth,)."""
-    attn, ffn = ({task: rms(values) for task, values in part.items()} for part in split_by_sublayer(shares))
+    attention, feed_forward = split_by_sublayer(shares)
+    attn = {task: rms(values) for task, values in attention.items()}
+    ffn = {task: rms(values) for task, values in feed_forward.items()}
     return TEXTS("shares of sublayers", step=step, attn=attn, ffn=ffn, verdict=_attention_verdict(attn, residual))
 
 
 def share_chart(cfg: RunConfig) -> Figure:
     """The branch shares of the three nets over their blocks."""
     lines = list(zip(TASKS.values(), ROLES, strict=True))
-    return figures.ratios(SHARES_TITLE, "branch_rms", "act_rms", plan(cfg).sites[1:], lines, unit="branch over stream")
+    return figures.ratios(
+        SHARES_TITLE,
+        track="branch_rms",
+        over="act_rms",
+        sites=plan(cfg).sites[1:],
+        lines=lines,
+        unit="branch over stream",
+    )
 
 
 def sublayer_chart(cfg: RunConfig, sublayer: str) -> Figure:
     """The branch shares of one kind of sublayer, attn or ffn, of the three transformers over their blocks."""
-    entries = {"start": [*SUBLAYER_TITLES].index(sublayer), "every": len(SUBLAYER_TITLES)}
-    sites = plan(cfg).sites[1:][entries["start"] :: entries["every"]]
-    lines, title = list(zip(TRANSFORMER_TASKS.values(), ROLES, strict=True)), SUBLAYER_TITLES[sublayer]
-    return figures.ratios(title, "branch_rms", "act_rms", sites, lines, unit="branch over stream", **entries)
+    start, every = [*SUBLAYER_TITLES].index(sublayer), len(SUBLAYER_TITLES)
+    sites = plan(cfg).sites[1:][start::every]
+    lines = list(zip(TRANSFORMER_TASKS.values(), ROLES, strict=True))
+    return figures.ratios(
+        SUBLAYER_TITLES[sublayer],
+        track="branch_rms",
+        over="act_rms",
+        sites=sites,
+        lines=lines,
+        unit="branch over stream",
+        start=start,
+        every=every,
+    )
 
 
 def _attention_verdict(share: dict[str, float], residual: bool) -> str:
     """Whether attention does nothing where no token needs another."""
-    if undecided := _undecided_reason(share, "copy", residual):
+    undecided = _undecided_reason(share, "copy", residual)
+    if undecided:
         return undecided
     ratio = share["successor"] / share["copy"]
     if ratio < NEXT_TO_NOTHING:
@@ -163,7 +190,8 @@ def _attention_verdict(share: dict[str, float], residual: bool) -> str:
 
 def _share_verdict(share: dict[str, float], residual: bool) -> str:
     """Whether layers do nothing where little is needed."""
-    if undecided := _undecided_reason(share, "spiral", residual):
+    undecided = _undecided_reason(share, "spiral", residual)
+    if undecided:
         return undecided
     ratios = {task: share[task] / share["spiral"] for task in ("linear", "copy")}
     less = [TASKS[task] for task, ratio in ratios.items() if ratio < CLEARLY_LESS]

@@ -25,8 +25,9 @@ from models.spec.settings import Settings
 TEXTS = Texts("labs/residual")
 KEY = "residual_variants"
 DLCL = "DLCL, read by the head"
-DEEP_SUBLAYERS = 200
-NAMES_PIXELS = 150  # the width of the names beside the picture
+DEEP_SUBLAYERS = 200  # of the deep net that the sentence on DeepNorm mentions
+NAMES_PIXELS = 150  # width of the names beside the picture
+CHART_PIXELS = 330  # height
 ARRANGEMENTS = ("scaled skip", "recursive skip", "DeepNorm", "DLCL")  # by their names in the playground
 
 
@@ -42,7 +43,7 @@ class Variants(Settings):
 
 
 def draw(values: np.ndarray) -> None:
-    """`values`: the token and the outputs of the branches (1 + M, D)."""
+    """Draws the variants for `values` (1 + M, D): the token and the outputs of M branches."""
     x, branches = values[0], values[1:]
     if not len(branches):
         return
@@ -58,13 +59,13 @@ def draw(values: np.ndarray) -> None:
 
 
 def _draw_cosines(x: np.ndarray, branches: np.ndarray, weight: float, repeats: int) -> None:
-    """How similar the token after the first branch is to itself before, and to the branch's output."""
+    """Draws how similar the token after the first branch is to the token before it and to the branch's output."""
     results = variants(x, branches, weight, repeats)
     cosines = {
         f"with {name}": [cosine(result, source - source.mean()) for _, result in results.values()]
         for name, source in (("x", x), ("F", branches[0]))
     }
-    draw_charts(KEY, cosine_chart(list(results), cosines), height=330)
+    draw_charts(KEY, cosine_chart(list(results), cosines), height=CHART_PIXELS)
     draw_finding(similarity_sentence(list(results), cosines["with x"]))
     st.caption(TEXTS("cosines"))
     with st.expander("Formulas and results"):
@@ -79,7 +80,7 @@ def _draw_cosines(x: np.ndarray, branches: np.ndarray, weight: float, repeats: i
 
 
 def _draw_recursive_skip(x: np.ndarray, branch: np.ndarray, repeats: int) -> None:
-    """The recursion with its numbers, and the equivalent skip weight."""
+    """Draws the recursion with its numbers, and the equivalent skip weight."""
     lines = [
         f"y{i} = N({vector(step.input.round(3))}) = {vector(step.values.round(3))}"
         for i, step in enumerate(recursive_skip(x, branch, repeats), start=1)
@@ -91,13 +92,14 @@ def _draw_recursive_skip(x: np.ndarray, branch: np.ndarray, repeats: int) -> Non
 
 
 def _draw_deepnorm(sublayers: int) -> None:
+    """Draws DeepNorm's skip weight and gain at this depth and in a deep net."""
     here = {"weight": scale_value("deepnorm", sublayers), "gain": deepnorm_gain(sublayers)}
     deep = {"weight_deep": scale_value("deepnorm", DEEP_SUBLAYERS), "gain_deep": deepnorm_gain(DEEP_SUBLAYERS)}
     draw_sentence(TEXTS("DeepNorm", sublayers=count_in_words(sublayers, "sublayer"), **here, **deep))
 
 
 def _draw_dlcl(x: np.ndarray, branches: np.ndarray) -> None:
-    """The inputs of each block and of the output head, as sums of all earlier outputs."""
+    """Draws the inputs of each block and of the output head, as weighted sums of all earlier outputs."""
     weights = average_weights(len(branches))
     if len(branches) > 1:
         token_weight = form.draw(Variants, KEY, only=["dlcl"]).dlcl
@@ -105,7 +107,7 @@ def _draw_dlcl(x: np.ndarray, branches: np.ndarray) -> None:
     reads, outputs = dlcl_stream(x, branches, weights)
     lines = ["**DLCL**, dynamic linear combination of layers"]
     for i, (row, read) in enumerate(zip(weights, reads, strict=True)):
-        terms = " + ".join(f"{number(w, 3)} N(y{k})" for k, w in enumerate(row))
+        terms = " + ".join(f"{number(weight, 3)} N(y{k})" for k, weight in enumerate(row))
         line = f"reads {terms} = {vector(read.round(3))}"
         if i == len(branches):
             lines.append(f"the output head {line}")
@@ -115,15 +117,19 @@ def _draw_dlcl(x: np.ndarray, branches: np.ndarray) -> None:
 
 
 def variants(x: np.ndarray, branches: np.ndarray, weight: float, repeats: int) -> dict[str, tuple[str, np.ndarray]]:
-    """The formula of each residual, by name, and the token after the first branch."""
-    branch, deep = branches[0], scale_value("deepnorm", len(branches))
+    """By name of the residual, its formula and the token after the first branch."""
+    branch = branches[0]
+    deepnorm_weight = scale_value("deepnorm", len(branches))
     reads, _ = dlcl_stream(x, branches[:1], average_weights(1))
     return {
         "no residual": ("N(F)", layer_norm(branch).values),
         "post-norm": ("N(x + F)", layer_norm(x + branch).values),
         "scaled skip": (f"N({number(weight)} x + F)", scaled_skip(x, branch, weight).values),
         "recursive skip": (f"y{repeats}, with yₖ = N(x + yₖ₋₁)", recursive_skip(x, branch, repeats)[-1].values),
-        "DeepNorm's sum": (f"N({number(deep, 3)} x + F)", scaled_skip(x, branch, deep).values),
+        "DeepNorm's sum": (
+            f"N({number(deepnorm_weight, 3)} x + F)",
+            scaled_skip(x, branch, deepnorm_weight).values,
+        ),
         DLCL: ("½ N(x) + ½ N(N(x) + F)", reads[-1]),
     }
 
@@ -144,7 +150,8 @@ def similarity_sentence(names: Sequence[str], cosines: Sequence[float]) -> str:
     defined = {name: value for name, value in zip(names, cosines, strict=True) if not np.isnan(value)}
     if not defined:
         return TEXTS("no direction")
-    closest, furthest = max(defined, key=defined.__getitem__), min(defined, key=defined.__getitem__)
+    closest = max(defined, key=defined.__getitem__)
+    furthest = min(defined, key=defined.__getitem__)
     cosines_with_x = {"greatest": defined[closest], "smallest": defined[furthest]}
     return TEXTS("most like itself", most=closest, least=furthest, **cosines_with_x)
 
