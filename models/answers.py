@@ -60,7 +60,7 @@ class Histograms:
     centres: np.ndarray  # of the bins, (bins,); the first and the last bin are open
     shares: np.ndarray  # of the finite values by bin, (K, bins); NaN without any
     rms: np.ndarray  # (K,)
-    lost: np.ndarray  # share of values that are not finite, (K,)
+    nonfinite: np.ndarray  # share of values that are not finite, (K,)
 
 
 @dataclass(frozen=True)

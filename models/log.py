@@ -18,7 +18,7 @@ FORMAT = "%(asctime)s %(levelname)s %(name)s %(message)s"
 ROOT = Path(__file__).resolve().parents[1]
 MAX_ALIKE_LINES = 100  # of a kind, per WINDOW_SECONDS
 WINDOW_SECONDS = 60.0
-MAX_KINDS = 1000
+MAX_KINDS = 1000  # beyond it, the kind whose last line is oldest is forgotten
 MAX_FRAMES = 4  # of an error: the place where it was raised, and the innermost frames of this repository
 
 
@@ -35,10 +35,10 @@ def configure_logging() -> None:
     handler.setFormatter(formatter)
     LOG.handlers, LOG.propagate = [handler], False
     LOG.setLevel(logging.INFO)
-    alike = RateLimit()
-    logging.setLogRecordFactory(lambda *args, **more: _one_line(alike, *args, **more))
+    rate_limit = RateLimit()
+    logging.setLogRecordFactory(lambda *args, **kwargs: _one_line(rate_limit, *args, **kwargs))
     logging.captureWarnings(True)
-    threading.excepthook = lambda failure: event("thread_failed", logging.ERROR, **error_facts(failure.exc_value))
+    threading.excepthook = lambda hook_args: event("thread_failed", logging.ERROR, **error_facts(hook_args.exc_value))
 
 
 def error_facts(error: BaseException | None) -> dict[str, str]:
@@ -58,7 +58,7 @@ def _is_own_file(file: str) -> bool:
 class RateLimit:
     """Passes at most MAX_ALIKE_LINES lines of a kind per WINDOW_SECONDS. Thread-safe.
 
-    A kind is a place in the sources; for events also their name.
+    Lines from one place in the sources are of one kind; events must also have the same name.
     """
 
     def __init__(self) -> None:
@@ -67,17 +67,19 @@ class RateLimit:
 
     def skipped_before(self, record: logging.LogRecord) -> int | None:
         """Lines of this kind left out in the previous window, or None if this line is left out too."""
-        first_word = (
-            str(record.args[0]).partition(" ")[0] if record.name == LOG.name and isinstance(record.args, tuple) else ""
-        )
-        kind = (record.name, record.pathname, record.lineno, first_word)
+        event_name = ""
+        if record.name == LOG.name and isinstance(record.args, tuple):
+            event_name = str(record.args[0]).partition(" ")[0]
+        kind = (record.name, record.pathname, record.lineno, event_name)
         now = time.monotonic()
         with self._lock:
-            since, count = self._kinds.pop(kind, (now, 0))
+            window_start, count = self._kinds.pop(kind, (now, 0))
             skipped = 0
-            if now - since > WINDOW_SECONDS:
-                since, count, skipped = now, 0, max(0, count - MAX_ALIKE_LINES)
-            self._kinds[kind] = since, count + 1
+            if now - window_start > WINDOW_SECONDS:
+                skipped = max(0, count - MAX_ALIKE_LINES)
+                window_start = now
+                count = 0
+            self._kinds[kind] = window_start, count + 1
             if len(self._kinds) > MAX_KINDS:
                 self._kinds.pop(next(iter(self._kinds)))
             return skipped if count < MAX_ALIKE_LINES else None
@@ -87,22 +89,26 @@ def _passes_filter(record: logging.LogRecord) -> bool:
     return not getattr(record, "is_suppressed", False)
 
 
-def _one_line(alike: RateLimit, *args: Any, **more: Any) -> logging.LogRecord:
+def _one_line(rate_limit: RateLimit, *args: Any, **kwargs: Any) -> logging.LogRecord:
     """A log record with its traceback on one line; beyond the rate limit its logger suppresses it."""
-    record = logging.LogRecord(*args, **more)
-    left = alike.skipped_before(record)
-    if left is None:
+    record = logging.LogRecord(*args, **kwargs)
+    skipped = rate_limit.skipped_before(record)
+    if skipped is None:
         logging.getLogger(record.name).addFilter(_passes_filter)  # idempotent
         record.is_suppressed = True
         return record
-    text = " ".join(record.getMessage().split()) + (f" alike_left_out={left}" if left else "")
+    text = " ".join(record.getMessage().split())
+    if skipped:
+        text += f" alike_left_out={skipped}"
     if record.exc_info:
         text += "".join(f" {name}={_plain(fact)}" for name, fact in error_facts(record.exc_info[1]).items())
-    record.msg, record.args, record.exc_info, record.exc_text = text, (), None, None
+    record.msg, record.args = text, ()
+    record.exc_info = record.exc_text = None
     return record
 
 
 def _plain(fact: object) -> str:
     """A fact as one word, quoted if necessary."""
     text = f"{fact:.3g}" if isinstance(fact, float) else str(fact)
-    return text if text.isascii() and text.isprintable() and not set(text) & set(' "=') and text else json.dumps(text)
+    is_word = bool(text) and text.isascii() and text.isprintable() and not set(text) & set(' "=')
+    return text if is_word else json.dumps(text)

@@ -99,7 +99,7 @@ def _draw_step(panel: InstrumentPanel, measured: Measured[Distributions]) -> Non
     units_text = units_sentence(measured.cfg.activation, sample, value.inside, value.dead, value.saturated)
     panel.write(f"{tails_sentence(sites, value.kurtosis)} {units_text}")
     st.caption(WORDS("click"))
-    panel.table("Size and what is not finite", site=sites, rms=value.rms, not_finite=value.lost)
+    panel.table("Size and what is not finite", site=sites, rms=value.rms, not_finite=value.nonfinite)
 
 
 def _layer_name(site: str, inside: bool) -> str:
@@ -134,7 +134,7 @@ def _draw_over_time(panel: InstrumentPanel) -> None:
         ticks=8,
     )
     panel.chart(figure, "Histogram over time", height=320)
-    panel.table("Size over time", step=film.value.steps, rms=film.value.rms, not_finite=film.value.lost)
+    panel.table("Size over time", step=film.value.steps, rms=film.value.rms, not_finite=film.value.nonfinite)
 
 
 DISTRIBUTIONS = Instrument(draw, WORDS, "measured")

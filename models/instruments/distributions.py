@@ -20,11 +20,11 @@ SATURATED_SIGMOID = 0.05  # slope of a sigmoid, a fifth of its largest, below wh
 
 
 class Histogram(NamedTuple):
-    """Shares by bin (bins,), RMS that the bins are in units of, and share of values that are not finite."""
+    """Shares by bin (bins,), the RMS that is the unit of the bins, and the share of non-finite values."""
 
     shares: np.ndarray
     rms: float
-    lost: float
+    nonfinite: float
 
 
 def distributions(snapshot: Snapshot) -> Work[Distributions]:

@@ -22,14 +22,17 @@ from models.answers import (
 from models.spec import RunConfig
 from models.training import Run, cross_entropy
 
-SIZES = (4, 8, 64, 512)
-DEPTHS = (2, 6, 12)
-WIDTH, HEADS, TOKENS = 32, 4, 8
-CLOSED: dict[str, Any] = {"depth": 8, "width": 32, "batch": 32}
+SIZES = (4, 8, 64, 512)  # features of a token, for `by_hand`
+DEPTHS = (2, 6, 12)  # layers, for `final_norm`
+# Size of every torch layer below.
+WIDTH = 32
+HEADS = 4
+TOKENS = 8
+CLOSED_BRANCH_FIELDS: dict[str, Any] = {"depth": 8, "width": 32, "batch": 32}
 
 
 def by_hand() -> ByHand:
-    """By what share (x - mean) / (x.std() + eps) is shorter than nn.LayerNorm's output, by number of features."""
+    """Shares by which (x - mean) / (x.std() + eps) is shorter than nn.LayerNorm's output, by number of features."""
     shares = []
     for size in SIZES:
         x = torch.randn(16, size, dtype=torch.float64)
@@ -99,7 +102,7 @@ def batch_norm_memory() -> BatchNormMemory:
 
 
 def copies() -> Copies:
-    """How much the layers of nn.TransformerEncoder differ at the start, and those of one with layers built anew."""
+    """Smallest difference between layers of a new nn.TransformerEncoder, and of one with independently drawn layers."""
     encoder = nn.TransformerEncoder(_layer(norm_first=True), 6, enable_nested_tensor=False)
     copied = _smallest_difference(encoder)
     _initialise_layers(encoder)
@@ -148,7 +151,10 @@ def closed_branches() -> ClosedBranches:
         "last matrix": ".w2.weight",
         "head": "head.",
     }
-    nets = {"ReZero": RunConfig.arranged("ReZero", **CLOSED), "zero last": RunConfig(init="zero last", **CLOSED)}
+    nets = {
+        "ReZero": RunConfig.arranged("ReZero", **CLOSED_BRANCH_FIELDS),
+        "zero last": RunConfig(init="zero last", **CLOSED_BRANCH_FIELDS),
+    }
     by_net: dict[str, dict[str, float]] = {}
     for net, cfg in nets.items():
         run = Run(cfg, probe=False, frames=False)
@@ -181,8 +187,8 @@ def _initialise_layers(encoder: nn.TransformerEncoder) -> None:
 
 def _smallest_difference(encoder: nn.TransformerEncoder) -> float:
     """Smallest RMS difference between the first feed-forward matrix of the first layer and of any other layer."""
-    first, *others = [layer.linear1.weight for layer in encoder.layers]
-    return float(min((first - other).square().mean().sqrt().item() for other in others))
+    first_matrix, *other_matrices = [layer.linear1.weight for layer in encoder.layers]
+    return float(min((first_matrix - other).square().mean().sqrt().item() for other in other_matrices))
 
 
 FACTS: dict[str, Callable[[], Any]] = {
@@ -198,7 +204,7 @@ FACTS: dict[str, Callable[[], Any]] = {
 
 
 def measure_fact(name: str) -> Any:
-    """The answer of one of FACTS, the same every time."""
+    """Measures one of FACTS with a fixed seed, and returns its answer."""
     # torch's layers draw from the global generator, so its state is saved and restored.
     with torch.enable_grad(), torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)

@@ -63,10 +63,10 @@ def few_samples(
     check_integer("samples", samples, MIN_SAMPLES, MAX_SAMPLES)
     steps = evenly_spaced_steps(cfg.steps, MEASURED_STEPS)
     results: dict[str, list[Any]] = {name: [] for name in ("train", "held_out", "accuracy", "sharpness", "rise")}
-    nets = [replace(cfg, norm=norm, seed=cfg.seed + at) for norm in norms for at in range(seeds)]
-    for done, net in enumerate(nets):
-        work = _train_on_few(net, samples, steps)
-        fields = yield from rescale_progress(work, done / len(nets), (done + 1) / len(nets))
+    cfgs = [replace(cfg, norm=norm, seed=cfg.seed + offset) for norm in norms for offset in range(seeds)]
+    for done, net_cfg in enumerate(cfgs):
+        work = _train_on_few(net_cfg, samples, steps)
+        fields = yield from rescale_progress(work, done / len(cfgs), (done + 1) / len(cfgs))
         for name, values in fields.items():
             results[name].append(values)
     by_norm = {name: np.array(values) for name, values in results.items()}

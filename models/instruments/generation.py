@@ -28,19 +28,22 @@ def continuation(
 ) -> Work[Continuation]:
     """Continues a text by at most `count` tokens, until the net writes the `end` symbol.
 
-    A net that writes text reads the last T tokens. A sequence stops when its T positions are full, or at a position
-    where the task takes no loss. ValueError for a text without a known token, and for a count beyond MAX_ANSWER_TOKENS.
+    A net of a text task keeps reading the last T tokens. On any other task it stops when all T positions are full.
+    Every net stops at a position that the task's loss ignores. ValueError for a text without a token of the
+    vocabulary, and for a count beyond MAX_ANSWER_TOKENS.
     """
     check_integer("count", count, 1, MAX_ANSWER_TOKENS)
-    cfg, names, ids = snapshot.cfg, class_names(snapshot.cfg), vocabulary(snapshot.cfg)
+    cfg = snapshot.cfg
+    names = class_names(cfg)
+    ids = vocabulary(cfg)
     prompt = split_tokens(cfg, text)[:MAX_PROMPT_TOKENS]
     unknown = [token for token in prompt if token not in ids]
     tokens = [token for token in prompt if token in ids]
     if not tokens:
         raise ValueError("there is nothing in the prompt that the net can read: it needs one known token to begin with")
-    slides = TASKS[cfg.task].kind == "text"
-    cut = max(0, len(tokens) - cfg.tokens)
-    if not slides:
+    has_sliding_window = TASKS[cfg.task].kind == "text"
+    unread_tokens = max(0, len(tokens) - cfg.tokens)
+    if not has_sliding_window:
         tokens = tokens[: cfg.tokens]
     context = tokens[-cfg.tokens :]
     has_loss = (snapshot.task.held_out[1][0] != NO_LOSS).tolist()
@@ -48,7 +51,7 @@ def continuation(
     probabilities: list[np.ndarray] = []
     stopped = "length"
     while len(written) < count:
-        if not slides and len(tokens) == cfg.tokens:
+        if not has_sliding_window and len(tokens) == cfg.tokens:
             stopped = "full"
             break
         if not has_loss[min(len(tokens), cfg.tokens) - 1]:
@@ -59,10 +62,11 @@ def continuation(
             stopped = "not finite"
             break
         probabilities.append(p_C)
-        written.append(names[next_class(p_C, temperature, len(tokens), seed)])
-        tokens.append(written[-1])
+        token = names[next_class(p_C, temperature, len(tokens), seed)]
+        written.append(token)
+        tokens.append(token)
         yield len(written) / count
-        if written[-1] == end:
+        if token == end:
             stopped = "end"
             break
     return Continuation(
@@ -72,7 +76,7 @@ def continuation(
         context=tuple(context),
         limit=cfg.tokens,
         unknown=tuple(unknown),
-        cut=cut,
+        cut=unread_tokens,
         stopped=stopped,
     )
 
@@ -93,21 +97,23 @@ def replacement(snapshot: Snapshot, *, text: str, at: int, token: str) -> Revisi
 
     ValueError for a position outside the text, and for a `token` that is not exactly one token.
     """
-    before, tokens = token_ids(snapshot.cfg, text), split_tokens(snapshot.cfg, text)
+    original_ids = token_ids(snapshot.cfg, text)
+    tokens = split_tokens(snapshot.cfg, text)
     check_integer("at", at, 0, len(tokens) - 1)
     if len(split_tokens(snapshot.cfg, token)) != 1:
         raise ValueError(f"token is {token[:20]!r}; exactly one takes the place of another")
     tokens[at] = token.strip() or token
-    revised = ("" if TASKS[snapshot.cfg.task].kind == "text" else " ").join(tokens)
-    return _revision(snapshot, before, token_ids(snapshot.cfg, revised), revised)
+    separator = "" if TASKS[snapshot.cfg.task].kind == "text" else " "
+    revised = separator.join(tokens)
+    return _revision(snapshot, original_ids, token_ids(snapshot.cfg, revised), revised)
 
 
-def _revision(snapshot: Snapshot, before: list[int], after: list[int], text: str) -> Revision:
-    """Change of the answers from token ids `before` to `after`, which spell `text`, at the positions that both have."""
+def _revision(snapshot: Snapshot, original_ids: list[int], revised_ids: list[int], text: str) -> Revision:
+    """Change of the answers between two token sequences, at the positions they share; `text` spells the revised one."""
     model = snapshot.copy()
     device = next(model.parameters()).device
     model = model.to(accumulate_dtype(device))
-    before_1T, after_1T = (torch.tensor([ids], device=device) for ids in (before, after))
+    before_1T, after_1T = (torch.tensor([ids], device=device) for ids in (original_ids, revised_ids))
     return Revision(
         tokens=tuple(split_tokens(snapshot.cfg, text)),
         classes=tuple(class_names(snapshot.cfg)),
@@ -130,6 +136,7 @@ def _next_probabilities(model: Net, ids: list[int]) -> np.ndarray:
 
 
 def _change(model: Net, before_1T: Tensor, after_1T: Tensor, *, causal: bool) -> Change:
+    """Change of the answers between two inputs, with attention to earlier tokens only or, unless `causal`, to all."""
     for block in model.stream.blocks.values():
         attention = attention_in(block)
         if attention is not None:

@@ -49,7 +49,9 @@ def lens(snapshot: Snapshot, *, text: str | None = None, sample: int = 0, block:
         branches = [branch.expand_as(tensors[0]) for branch in tensors[sites : sites + len(net.branch_taps)]]
         head_inputs = HEAD_INPUTS[type(net)](net, tensors[:sites], branches)
         readable = [head_input is not None for head_input in head_inputs]
-        logits_STC = snapshot.model.read_out(torch.cat([end for end in head_inputs if end is not None]))
+        logits_STC = snapshot.model.read_out(
+            torch.cat([head_input for head_input in head_inputs if head_input is not None])
+        )
     has_loss = snapshot.task.held_out[1][0, : x.shape[1]] != NO_LOSS
     return Lens(
         tokens=tuple(_token_names(snapshot.cfg, x[0])),
@@ -75,7 +77,7 @@ def class_names(cfg: RunConfig) -> list[str]:
 
 
 def _by_site(logits_STC: Tensor, readable_S: np.ndarray) -> dict[str, np.ndarray]:
-    """The last four fields of `Lens`, from the logits at the readable sites; NO_CLASS and NaN at the others."""
+    """Fields of `Lens` by site and position, from the logits at the readable sites; NO_CLASS or NaN at the others."""
     log_STC = logits_STC.to(accumulate_dtype(logits_STC.device)).log_softmax(-1)
     p_STC = log_STC.exp()
     max_p_ST, top_ST = p_STC.max(-1)
@@ -182,5 +184,5 @@ def _token_names(cfg: RunConfig, x: Tensor) -> list[str]:
     if TASKS[cfg.task].vocabulary:
         return [alphabet()[token_id] if kind == "text" else str(token_id) for token_id in x.tolist()]
     if len(x) > 1:
-        return [f"row {at + 1}" for at in range(len(x))]
+        return [f"row {index + 1}" for index in range(len(x))]
     return ["image" if kind == "image" else "point"]

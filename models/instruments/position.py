@@ -62,7 +62,9 @@ def decode_positions(train_ND: Tensor, test_ND: Tensor, tokens: int) -> tuple[fl
         return float("nan"), float("nan")
     mean_D = train_ND.mean(0)
     x_ND, z_ND = train_ND - mean_D, test_ND - mean_D
-    train_N, test_N = (torch.arange(tokens, device=x.device).repeat(len(x) // tokens) for x in (x_ND, z_ND))
+    positions_T = torch.arange(tokens, device=x_ND.device)
+    train_N = positions_T.repeat(len(x_ND) // tokens)
+    test_N = positions_T.repeat(len(z_ND) // tokens)
     # The targets are the position as a one-hot row and as a number, so that one solution gives both decoders.
     targets = torch.cat((F.one_hot(train_N, tokens), train_N[:, None]), 1).to(x_ND)
     centre = targets.mean(0)
@@ -80,7 +82,7 @@ def beyond(snapshot: Snapshot) -> Work[Beyond]:
     """Cross-entropy by position on held-out texts twice as long as those of training, in eval mode.
 
     The weights stay the same; sinusoids and rotations are computed for the additional positions. ValueError for a
-    learned table, which has no rows for these, and for a task other than the book.
+    learned table, which has no rows for them, and for a task other than the book.
     """
     cfg = snapshot.cfg
     if cfg.task != "book":
@@ -90,7 +92,8 @@ def beyond(snapshot: Snapshot) -> Work[Beyond]:
             f"a learned table has {cfg.tokens} rows: there is none for token {cfg.tokens + 1}, and the net cannot read "
             "it"
         )
-    model, length = snapshot.copy().eval(), LENGTH_FACTOR * cfg.tokens
+    model = snapshot.copy().eval()
+    length = LENGTH_FACTOR * cfg.tokens
     device = next(model.parameters()).device
     if isinstance(model.position, Positions):
         model.position = Positions(sinusoids(length, cfg.width).to(device), learned=False)
@@ -102,12 +105,12 @@ def beyond(snapshot: Snapshot) -> Work[Beyond]:
     start = np.linspace(held_out_start(), len(text) - length - 1, LONG_WINDOWS).astype(np.int64)
     x_BT, y_BT = windows(text, torch.from_numpy(start).to(device), length)
     total_T = torch.zeros(length, dtype=torch.float32, device=device)
-    for first in range(0, LONG_WINDOWS, FORWARD_BATCH):
-        rows = slice(first, first + FORWARD_BATCH)
+    for batch_start in range(0, LONG_WINDOWS, FORWARD_BATCH):
+        rows = slice(batch_start, batch_start + FORWARD_BATCH)
         with torch.no_grad():
             logits = model(x_BT[rows])
             total_T += F.cross_entropy(logits.transpose(1, 2), y_BT[rows], reduction="none").sum(0)
-        yield (first + FORWARD_BATCH) / LONG_WINDOWS
+        yield (batch_start + FORWARD_BATCH) / LONG_WINDOWS
     return Beyond((total_T / LONG_WINDOWS).cpu().numpy(), cfg.tokens, LONG_WINDOWS)
 
 

@@ -19,29 +19,31 @@ TOKENS = 128  # Gaussian tokens fed to each net
 
 def signal(replays: Replays, cfg: RunConfig, *, step: int) -> Work[SignalAtInit]:
     """Measures SEEDS untrained nets, starting with the configuration's own seed. `step` is not used."""
-    rows: list[tuple[np.ndarray, ...]] = []
-    seeds = tuple((cfg.seed + at) % 2**31 for at in range(SEEDS))
-    for at, seed in enumerate(seeds):
+    seeds = tuple((cfg.seed + offset) % 2**31 for offset in range(SEEDS))
+    measurements_by_seed: list[tuple[np.ndarray, ...]] = []
+    for index, seed in enumerate(seeds):
         measured = signal_at_init(cfg, (seed,), TOKENS)
-        yield (at + 0.5) / SEEDS
-        gains = _gains(build_model(replace(cfg, seed=seed)), cfg)
-        rows.append((measured.mean_square[0], measured.grad_norm[0], *gains))
-        yield (at + 1) / SEEDS
-    return SignalAtInit(seeds, *map(np.stack, zip(*rows, strict=True)))
+        yield (index + 0.5) / SEEDS
+        forward, backward = _branch_gains(build_model(replace(cfg, seed=seed)), cfg)
+        measurements_by_seed.append((measured.mean_square[0], measured.grad_norm[0], forward, backward))
+        yield (index + 1) / SEEDS
+    fields = [np.stack(arrays) for arrays in zip(*measurements_by_seed, strict=True)]
+    return SignalAtInit(seeds, *fields)
 
 
-def _gains(model: Net, cfg: RunConfig) -> tuple[np.ndarray, np.ndarray]:
-    """v_f and v_b by sublayer (M,) of one net."""
+def _branch_gains(model: Net, cfg: RunConfig) -> tuple[np.ndarray, np.ndarray]:
+    """Mean-square gain of each branch forward and backward, v_f and v_b (M,); NaN for an ablated sublayer."""
     tokens = MAX_TOKENS if cfg.net == "transformer" else 1
     source = generator(cfg.seed, "gains")
     x, g = (torch.randn(TOKENS // tokens, tokens, cfg.width, generator=source) for _ in range(2))
     x = (x / x.square().mean().sqrt()).requires_grad_()
-    forward, backward = np.full(cfg.sublayers, np.nan), np.full(cfg.sublayers, np.nan)
-    for at, sublayer in enumerate(model.stream.sublayers):
+    forward = np.full(cfg.sublayers, np.nan)
+    backward = np.full(cfg.sublayers, np.nan)
+    for index, sublayer in enumerate(model.stream.sublayers):
         if not hasattr(sublayer, "function"):
             continue
         out = sublayer.function(x)  # type: ignore[operator]
-        (back,) = torch.autograd.grad(out, x, g)
-        forward[at] = out.detach().double().square().mean().item()
-        backward[at] = (back.double().square().sum() / g.double().square().sum()).item()
+        (x_grad,) = torch.autograd.grad(out, x, g)
+        forward[index] = out.detach().double().square().mean().item()
+        backward[index] = (x_grad.double().square().sum() / g.double().square().sum()).item()
     return forward, backward

@@ -15,7 +15,7 @@ from models.training import Replays, Run, Work
 from models.training.replay import rescale_progress, train_to
 
 MAX_WARMUP_STEPS = 60  # by which a trial is extended
-MAX_LEARNING = 3  # trials that learn, after which no further changes are tried
+MAX_LEARNING = 3  # successful trials, after which no further changes are tried
 MAX_CONTINUED = 2  # trials that continue up to LONGEST_TRIAL_STEPS if none has learned
 
 
@@ -29,13 +29,15 @@ def trial(
     remedies = candidates(cfg, first, fixed)
     runs: list[Run] = []
     results: list[TrialResult] = []
-    for at, remedy in enumerate(remedies):
+    for index, remedy in enumerate(remedies):
         run = Run(replace(cfg, **remedy.fields), probe=False, frames=False)
         extension = max(diverged, 0) + min(run.cfg.warmup, MAX_WARMUP_STEPS)
+        max_steps = LONGER_TRIAL_STEPS + extension + LONGEST_TRIAL_STEPS
         for steps in (TRIAL_STEPS, LONGER_TRIAL_STEPS):
-            end = min(cfg.steps, LONGEST_TRIAL_STEPS, steps + extension)
-            low, high = (at + done / (LONGER_TRIAL_STEPS + extension + LONGEST_TRIAL_STEPS) for done in (run.step, end))
-            yield from rescale_progress(train_to(run, end), low / len(remedies), high / len(remedies))
+            last_step = min(cfg.steps, LONGEST_TRIAL_STEPS, steps + extension)
+            progress = (index + run.step / max_steps) / len(remedies)
+            progress_after = (index + last_step / max_steps) / len(remedies)
+            yield from rescale_progress(train_to(run, last_step), progress, progress_after)
             result = _result(run)
             if result.learns or not (result.steady or result.falling):
                 break
@@ -44,14 +46,17 @@ def trial(
         if sum(result.learns for result in results) == MAX_LEARNING:
             break
     if not any(result.learns for result in results):
-        steady = [at for at, result in enumerate(results) if result.steady]
-        for at in sorted(steady, key=lambda at: results[at].held_out)[:MAX_CONTINUED]:
-            yield from rescale_progress(train_to(runs[at], min(cfg.steps, LONGEST_TRIAL_STEPS)), 0.99, 1.0)
-            results[at] = _result(runs[at])
+        last_step = min(cfg.steps, LONGEST_TRIAL_STEPS)
+        steady = [index for index, result in enumerate(results) if result.steady]
+        steady.sort(key=lambda index: results[index].held_out)
+        for index in steady[:MAX_CONTINUED]:
+            yield from rescale_progress(train_to(runs[index], last_step), 0.99, 1.0)
+            results[index] = _result(runs[index])
     return Trial(tuple(results))
 
 
 def _result(run: Run) -> TrialResult:
+    """Compares the mean losses of the last two windows of a run, and judges whether it learns."""
     loss = run.trace().loss
     window = min(LAST_ROWS, max(1, len(loss) // 6))
     return judge_trial(

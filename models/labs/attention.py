@@ -123,7 +123,7 @@ class ScoreStatistics:
 
 
 KEYS = 8  # scores of one softmax
-DRAWS = 4000
+DRAWS = 4000  # random scores, or totals of dice
 FACES = 6  # of a die
 
 
@@ -235,16 +235,16 @@ def multi_head_shapes(sizes: Sizes) -> list[tuple[str, Shape]]:
     w_v = np.ones((sizes.d_model, sizes.heads * sizes.d_v))
     parts = heads(x, w_q, w_q, w_v, sizes.heads)
     joined = np.concatenate([head.output for head in parts], axis=1)
-    first = parts[0]
+    head = parts[0]
     w_o = np.ones((joined.shape[1], sizes.d_model))
     return [
         ("X, the tokens", x.shape),
         ("W_Q and W_K, all heads", w_q.shape),
         ("W_V, all heads", w_v.shape),
-        ("q and k of one head", first.q.shape),
-        ("v of one head", first.v.shape),
-        ("scores and weights of one head", first.weights.shape),
-        ("output of one head", first.output.shape),
+        ("q and k of one head", head.q.shape),
+        ("v of one head", head.v.shape),
+        ("scores and weights of one head", head.weights.shape),
+        ("output of one head", head.output.shape),
         ("heads side by side", joined.shape),
         ("W_O", w_o.shape),
         ("result, as X", (joined @ w_o).shape),
@@ -301,16 +301,24 @@ def head_gradients(
     """Backpropagates the loss of `token` to the three matrices (softmax: da_j/ds_k = a_j (1[j = k] - a_k))."""
     q, k, v = (x @ w for w in matrices)
     head = attend(q, k, v, divisor=divisor, mask=mask)
-    share = head.weights[token]
+    attention_row = head.weights[token]
     output = head.output[token] - target
     weights = v @ output
-    scores = share * (weights - share @ weights) / divisor
+    scores = attention_row * (weights - attention_row @ weights) / divisor
     query = scores @ k
     keys = np.outer(scores, q[token])
-    values = np.outer(share, output)
-    matrix_gradients = np.outer(x[token], query), x.T @ keys, x.T @ values
+    values = np.outer(attention_row, output)
     return HeadGradients(
-        head, token, float(output @ output) / 2, output, weights, scores, query, keys, values, matrix_gradients
+        head,
+        token,
+        loss=float(output @ output) / 2,
+        output=output,
+        weights=weights,
+        scores=scores,
+        query=query,
+        keys=keys,
+        values=values,
+        matrices=(np.outer(x[token], query), x.T @ keys, x.T @ values),
     )
 
 

@@ -9,8 +9,8 @@ import numpy as np
 class Projection:
     """Tokens (n, d) and the matrices of one head (d, d_k), (d, d_k), (d, d_v).
 
-    `words`: the tokens' text. `features`: names of the tokens' columns. `query`: index of the token shown first.
-    `direct_qkv`: the matrices are Q, K and V themselves, because the tokens are one-hot.
+    `words`: the tokens' text. `features`: names of the tokens' columns. `query`: index of the token shown at the start.
+    `direct_qkv`: the tokens are one-hot, so the matrices are Q, K and V themselves.
     """
 
     x: np.ndarray
@@ -27,7 +27,10 @@ class Projection:
 
 @dataclass(frozen=True)
 class AttentionRow:
-    """One row of scores or weights, the values (m, d_v) that it weights, and a tutorial's slip (`printed_`)."""
+    """One row of attention, the values (m, d_v) that it weights, and a tutorial's wrong results (`printed_`).
+
+    `kind`: whether `numbers` are SCORES, to be divided by `divisor`, or WEIGHTS.
+    """
 
     numbers: tuple[float, ...]
     kind: str
@@ -39,7 +42,8 @@ class AttentionRow:
     printed_vectors: tuple[tuple[float, ...], ...] = ()  # the query, which is also the first key, then the other keys
 
 
-SCORES, WEIGHTS = "scores", "weights"
+SCORES = "scores"
+WEIGHTS = "weights"
 
 TOKENS = np.arange(1, 13).reshape(3, 4) / 10
 MATRIX = np.arange(1, 17).reshape(4, 4) / 10
@@ -50,13 +54,14 @@ PRINTED_POSITION = (0.0001, 0.9999, 0.0002, 0.9998)  # of position 1 with four f
 
 
 def _random_projection(tokens: int, d: int, d_k: int) -> Projection:
+    """Gaussian tokens and matrices, to one decimal."""
     source = np.random.default_rng(3)
     x = source.standard_normal((tokens, d)).round(1)
     w_q, w_k, w_v = source.standard_normal((3, d, d_k)).round(1)
     return Projection(x, w_q, w_k, w_v)
 
 
-# Verbs and pronouns ask for nouns, small words for verbs.
+# The queries of verbs and pronouns match the keys of nouns, those of small words the keys of verbs.
 SENTENCE = Projection(
     np.array(
         [
@@ -77,14 +82,14 @@ SENTENCE = Projection(
     features=("noun", "verb", "pronoun", "small word"),
 )
 
-_VALUES = ((1, 0, 0), (0, 1, 0.5), (0, 0, 1), (0.5, 0.5, 0), (0.5, 0, 0.5), (0, 0.5, 0.5))
+MAT_VALUES = ((1, 0, 0), (0, 1, 0.5), (0, 0, 1), (0.5, 0.5, 0), (0.5, 0, 0.5), (0, 0.5, 0.5))
 MAT = ("The", "cat", "sat", "on", "the", "mat")
-# The verb asks for everything, the noun for verbs and small words, small words for nouns.
+# The query of the verb matches all keys, that of nouns verbs and small words, that of small words nouns.
 ON_THE_MAT = Projection(
     np.eye(6),
     np.array([[0, 1, 0], [1, 0, 1], [1, 1, 1], [0, 1, 0], [0, 1, 0], [1, 0, 0.0]]),
     np.array([[1, 0, 0], [0, 1, 0], [0, 0, 1], [0.5, 0, 0], [1, 0, 0], [0, 0.5, 0]]),
-    np.array(_VALUES, float),
+    np.array(MAT_VALUES, float),
     scaled=False,
     words=MAT,
     query=2,
@@ -108,7 +113,7 @@ ROWS: dict[str, AttentionRow] = {
     "Six scores": AttentionRow(
         (1, 1, 1, 0.5, 1, 0.5),
         SCORES,
-        _VALUES,
+        MAT_VALUES,
         printed_weights=(0.217, 0.217, 0.217, 0.132, 0.217, 0.132),
         printed_output=(0.391, 0.349, 0.499),
         words=MAT,

@@ -33,7 +33,7 @@ INPUTS: dict[str, np.ndarray] = {
 
 @dataclass(frozen=True)
 class Operation:
-    """Kind of an operation, and names of the one or two tables it reads."""
+    """An operation: its kind, such as "times" or "softmax", and the names of the one or two tables it reads."""
 
     kind: str
     reads: tuple[str, ...]
@@ -51,7 +51,7 @@ class Add(NamedTuple):
 class ComputedBlock:
     """All tables of a block by name, including inputs and matrices, and its operations in order.
 
-    `activation`: function and derivative.
+    `activation`: the function and its derivative.
     """
 
     values: Mapping[str, np.ndarray]
@@ -73,7 +73,7 @@ class ComputedBlock:
 
 @dataclass(frozen=True)
 class Terms:
-    """Terms of one number: sum of `left` times `right`, over `divisor`, through `kind`."""
+    """How an operation of kind `kind` computes one number: sum of `left` times `right`, divided by `divisor`."""
 
     kind: str
     left: np.ndarray
@@ -83,19 +83,21 @@ class Terms:
 
 
 def operations(placement: str) -> dict[str, Operation]:
+    """The operations of a block with one of PLACEMENTS, by the name of their result, in forward order."""
     post = placement == "post-norm"
-    first, second = ("x", "norm 1") if post else ("norm 1", "norm 2")
+    attention_input = "x" if post else "norm 1"
+    feed_forward_input = "norm 1" if post else "norm 2"
     branch_1 = {
-        "Q": Operation("times", (first, "W_Q")),
-        "K": Operation("times", (first, "W_K")),
-        "V": Operation("times", (first, "W_V")),
+        "Q": Operation("times", (attention_input, "W_Q")),
+        "K": Operation("times", (attention_input, "W_K")),
+        "V": Operation("times", (attention_input, "W_V")),
         "scores": Operation("scores", ("Q", "K")),
         "weights": Operation("softmax", ("scores",)),
         "mix": Operation("times", ("weights", "V")),
         "attention": Operation("times", ("mix", "W_O")),
     }
     branch_2 = {
-        "hidden": Operation("times", (second, "W_1")),
+        "hidden": Operation("times", (feed_forward_input, "W_1")),
         "active": Operation("activation", ("hidden",)),
         "feed-forward": Operation("times", ("active", "W_2")),
     }
@@ -124,6 +126,7 @@ def forward(
 
 
 def _apply(block: ComputedBlock, name: str, values: Mapping[str, np.ndarray]) -> np.ndarray:
+    """Result of one operation on the tables in `values`."""
     operation = block.operations[name]
     a, *others = (values[name] for name in operation.reads)
     match operation.kind:
@@ -196,14 +199,8 @@ def _operand_gradients(block: ComputedBlock, name: str, upstream: np.ndarray) ->
         case "softmax":
             return [out * (upstream - (out * upstream).sum(1, keepdims=True))]
         case "norm":
-            return [
-                np.array(
-                    [
-                        jacobian(token, "layer norm", EPS) @ token_gradient
-                        for token, token_gradient in zip(a, upstream, strict=True)
-                    ]
-                )
-            ]
+            rows = zip(a, upstream, strict=True)
+            return [np.array([jacobian(token, "layer norm", EPS) @ gradient for token, gradient in rows])]
     return [upstream * block.activation[1](a)]
 
 
@@ -245,13 +242,13 @@ def row_changes(before: ComputedBlock, after: ComputedBlock) -> dict[str, np.nda
 
 def operation_row_changes(block: ComputedBlock, token: int, delta: float) -> dict[str, np.ndarray]:
     """Row changes (T,) of four kinds of operation when only feature 1 of one row of their input changes by `delta`."""
-    first, second = block.adds
+    attention_add, feed_forward_add = block.adds
     norm = next(name for name, operation in block.operations.items() if operation.kind == "norm")
     steps = {
-        "attention": (block.operations["Q"].reads[0], first.branch),
-        "add": (first.stream, first.total),
+        "attention": (block.operations["Q"].reads[0], attention_add.branch),
+        "add": (attention_add.stream, attention_add.total),
         "norm": (block.operations[norm].reads[0], norm),
-        "feed-forward": (block.operations["hidden"].reads[0], second.branch),
+        "feed-forward": (block.operations["hidden"].reads[0], feed_forward_add.branch),
     }
     return {name: _row_changes_at(block, start, end, token, delta) for name, (start, end) in steps.items()}
 
@@ -262,10 +259,10 @@ def _row_changes_at(block: ComputedBlock, start: str, end: str, token: int, delt
     values[start] = values[start].copy()
     values[start][token, 0] += delta
     if block.operations[end].kind == "add":
-        between = [end]
+        recomputed = [end]
     else:
         names = list(block.operations)
-        between = names[names.index(start) + 1 : names.index(end) + 1]
-    for name in between:
+        recomputed = names[names.index(start) + 1 : names.index(end) + 1]
+    for name in recomputed:
         values[name] = _apply(block, name, values)
     return np.asarray(np.abs(values[end] - block.values[end]).max(1))

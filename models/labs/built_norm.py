@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-DECIMALS = 9  # compared of each number
+DECIMALS = 9  # of each number, for comparisons
 TORCH_EPS = 1e-5  # default of torch.nn.LayerNorm
 
 
@@ -55,8 +55,9 @@ class NormLines:
 
 
 def _constant_tensor(value: float) -> str:
-    usual = {1.0: "torch.ones(features)", 0.0: "torch.zeros(features)"}
-    return usual.get(value, f"torch.full((features,), {value!r})")
+    """Code of a vector with this value in every feature."""
+    short_forms = {1.0: "torch.ones(features)", 0.0: "torch.zeros(features)"}
+    return short_forms.get(value, f"torch.full((features,), {value!r})")
 
 
 TORCH_NORM = NormLines(biased=True, inside=True, eps=TORCH_EPS)
@@ -72,6 +73,7 @@ def first_difference(value: float, other: float) -> int | None:
     digits_of_value, digits_of_other = digits(value), digits(other)
     if len(digits_of_value) != len(digits_of_other):
         return 0
-    return next(
-        (place for place, (a, b) in enumerate(zip(digits_of_value, digits_of_other, strict=True)) if a != b), None
-    )
+    for index, (a, b) in enumerate(zip(digits_of_value, digits_of_other, strict=True)):
+        if a != b:
+            return index
+    return None

@@ -65,13 +65,21 @@ def derivatives(
     `activation`: φ and its slope.
     """
     function, slope = activation
+    skip_weight = 1.0 if skip else 0.0
     stream = [float(x)]
     for weight in weights:
-        stream.append(skip * stream[-1] + float(function(np.array(weight * stream[-1]))))
+        branch = float(function(np.array(weight * stream[-1])))
+        stream.append(skip_weight * stream[-1] + branch)
     inputs = np.array(stream[:-1])
     slopes = slope(weights * inputs)
-    later_factors = upstream_gradients(skip + weights * slopes)[1:]
-    return Derivatives(stream[-1], stream[-1] - target, later_factors, slopes, inputs)
+    later_factors = upstream_gradients(skip_weight + weights * slopes)[1:]
+    return Derivatives(
+        prediction=stream[-1],
+        error=stream[-1] - target,
+        later_factors=later_factors,
+        slopes=slopes,
+        inputs=inputs,
+    )
 
 
 def after_step(weights: np.ndarray, gradients: np.ndarray, lr: float) -> np.ndarray:
@@ -80,7 +88,7 @@ def after_step(weights: np.ndarray, gradients: np.ndarray, lr: float) -> np.ndar
 
 
 def unchanged_in_float32(weights: np.ndarray, gradients: np.ndarray, lr: float) -> np.ndarray:
-    """Whether the update of each layer's weight is lost in float32's rounding, (L,)."""
+    """Whether float32's rounding swallows the update of each layer's weight, (L,)."""
     with np.errstate(over="ignore"):
         step = np.asarray(lr * np.asarray(gradients, float), np.float32)
     before = np.asarray(weights, np.float32)

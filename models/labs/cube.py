@@ -10,14 +10,14 @@ MAX_BATCH = 4
 MAX_TOKENS = 6
 MAX_FEATURES = 8
 NORMS = ("layer norm", "rms norm", "batch norm", "instance norm", "group norm", "joint layer norm")
-NEEDS_TWO = ("batch norm", "instance norm", "group norm")  # values in a set: torch raises for fewer
+NEEDS_TWO = ("batch norm", "instance norm", "group norm")  # torch raises an error for sets of one value
 EPS = 1e-5
 
 
 def block(batch: int, tokens: int, features: int) -> np.ndarray:
     """Gaussian numbers to one decimal, (B, T, D); a smaller block is a corner of a larger one."""
-    whole = np.random.default_rng(0).normal(size=(MAX_BATCH, MAX_TOKENS, MAX_FEATURES)).round(1)
-    return np.asarray(whole[:batch, :tokens, :features])
+    largest = np.random.default_rng(0).normal(size=(MAX_BATCH, MAX_TOKENS, MAX_FEATURES)).round(1)
+    return np.asarray(largest[:batch, :tokens, :features])
 
 
 def set_labels(shape: tuple[int, int, int], norm: str, groups: int = 1) -> np.ndarray:

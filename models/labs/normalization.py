@@ -11,7 +11,13 @@ from models.content import Texts
 
 TEXTS = Texts("labs/normalization")
 
-TOKEN, FEATURE, GROUP, SEQUENCE, TABLE, CELL = "token", "feature", "group", "sequence", "table", "cell"
+# Extent of the cells that share statistics.
+TOKEN = "token"
+FEATURE = "feature"
+GROUP = "group"
+SEQUENCE = "sequence"
+TABLE = "table"
+CELL = "cell"
 ACROSS_TOKENS = {FEATURE, SEQUENCE, TABLE}  # statistics that include padding unless it is left out
 MOMENTUM = 0.1  # torch's default weight of the new batch (TensorFlow states that of the old: 0.9 here)
 NO_SPREAD = 1e-12  # spreads below this share of the largest number are rounding
@@ -95,20 +101,28 @@ def normalise(
     """
     x = np.asarray(x_TD, float)
     shared = set_labels(x.shape, method, groups, sequences)
-    nothing = np.zeros(x.shape, bool)
+    all_defined = np.zeros(x.shape, bool)
     if METHODS[method].shares == CELL:
         return NormedTable(
-            gain * np.tanh(alpha * x) + bias, shared, np.zeros_like(x), np.ones_like(x), np.ones_like(x), nothing
+            gain * np.tanh(alpha * x) + bias,
+            shared=shared,
+            centre=np.zeros_like(x),
+            spread=np.ones_like(x),
+            scale=np.ones_like(x),
+            undefined=all_defined,
         )
     if running is not None:
-        centre, spread = np.broadcast_to(running.mean, x.shape), np.broadcast_to(running.variance, x.shape)
+        centre = np.broadcast_to(running.mean, x.shape)
+        spread = np.broadcast_to(running.variance, x.shape)
     else:
         centre, spread = _statistics(x, method, shared, unbiased, counted)
-    added = 0.0 if method in {"min-max", "z-score"} else eps
-    scale = spread if method == "min-max" else np.sqrt(spread + added)
-    undefined = nothing if added else scale <= NO_SPREAD * _largest_in_set(x, shared)
-    raw = np.where(undefined, 0.0, x - centre) / np.where(undefined, 1.0, scale)
-    return NormedTable(gain * raw + bias, shared, centre, spread, scale, undefined)
+    used_eps = 0.0 if method in {"min-max", "z-score"} else eps
+    scale = spread if method == "min-max" else np.sqrt(spread + used_eps)
+    undefined = all_defined if used_eps else scale <= NO_SPREAD * _largest_in_set(x, shared)
+    normed = np.where(undefined, 0.0, x - centre) / np.where(undefined, 1.0, scale)
+    return NormedTable(
+        gain * normed + bias, shared=shared, centre=centre, spread=spread, scale=scale, undefined=undefined
+    )
 
 
 def set_labels(shape: tuple[int, ...], method: str, groups: int = 1, sequences: int = 1) -> np.ndarray:
@@ -133,23 +147,25 @@ def _statistics(
     x: np.ndarray, method: str, shared: np.ndarray, unbiased: bool, counted: np.ndarray | None
 ) -> tuple[np.ndarray, np.ndarray]:
     """Centre and spread of each cell's set, (T, D); only sets across tokens exclude padding."""
-    across = METHODS[method].shares in ACROSS_TOKENS
-    counts = np.ones(len(x), bool) if counted is None or not across else np.asarray(counted, bool)
-    centre, spread = np.zeros_like(x), np.zeros_like(x)
+    excludes_padding = counted is not None and METHODS[method].shares in ACROSS_TOKENS
+    is_counted = np.asarray(counted, bool) if excludes_padding else np.ones(len(x), bool)
+    centre = np.zeros_like(x)
+    spread = np.zeros_like(x)
     for label in np.unique(shared):
         cells = shared == label
-        seen = x[cells & counts[:, None]]
-        _require_statistics(method, len(seen), unbiased)
-        centre[cells], spread[cells] = _centre_and_spread(seen, METHODS[method], unbiased)
+        numbers = x[cells & is_counted[:, None]]
+        _require_statistics(method, len(numbers), unbiased)
+        centre[cells], spread[cells] = _centre_and_spread(numbers, METHODS[method], unbiased)
     return centre, spread
 
 
-def _centre_and_spread(seen: np.ndarray, method: Method, unbiased: bool) -> tuple[float, float]:
+def _centre_and_spread(numbers: np.ndarray, method: Method, unbiased: bool) -> tuple[float, float]:
+    """What a method subtracts from a set of numbers, and the spread by which it divides."""
     if method.spread == "range":
-        return float(seen.min()), float(np.ptp(seen))
+        return float(numbers.min()), float(np.ptp(numbers))
     if method.spread == "mean square":
-        return 0.0, float((seen**2).mean())
-    return float(seen.mean()), float(seen.var(ddof=int(unbiased)))
+        return 0.0, float((numbers**2).mean())
+    return float(numbers.mean()), float(numbers.var(ddof=int(unbiased)))
 
 
 def _require_statistics(method: str, count: int, unbiased: bool) -> None:
@@ -179,7 +195,9 @@ def updated_running(running: Running, x_TD: np.ndarray, counted: np.ndarray | No
 
     ValueError for a batch of one token.
     """
-    x = np.asarray(x_TD, float) if counted is None else np.asarray(x_TD, float)[np.asarray(counted, bool)]
+    x = np.asarray(x_TD, float)
+    if counted is not None:
+        x = x[np.asarray(counted, bool)]
     _require_statistics("batch norm", len(x), unbiased=False)
     mean, variance = running.mean, running.variance
     for _ in range(batches):

@@ -58,10 +58,13 @@ def t5_bucket(distances: np.ndarray) -> np.ndarray:
 
     16 per side: one each for distances up to 7, then logarithmically wider ones up to T5_MAX_DISTANCE.
     """
-    far, half, near = np.abs(distances), T5_BUCKETS // 2, T5_BUCKETS // 4
-    log_share = np.log(np.maximum(far, 1) / near) / np.log(T5_MAX_DISTANCE / near)
-    wide = np.minimum(half - 1, near + np.floor(log_share * (half - near)).astype(int))
-    return np.where(far < near, far, wide) + half * (np.asarray(distances) < 0)
+    per_side = T5_BUCKETS // 2
+    exact = per_side // 2  # distances below it have buckets of their own
+    tokens_apart = np.abs(distances)
+    log_share = np.log(np.maximum(tokens_apart, 1) / exact) / np.log(T5_MAX_DISTANCE / exact)
+    shared_bucket = np.minimum(per_side - 1, exact + np.floor(log_share * (per_side - exact)).astype(int))
+    buckets = np.where(tokens_apart < exact, tokens_apart, shared_bucket)
+    return buckets + per_side * (np.asarray(distances) < 0)
 
 
 @dataclass(frozen=True)
@@ -84,17 +87,21 @@ def by_distance(dots: np.ndarray) -> ByDistance:
     count = len(dots)
     distance = np.arange(-(count - 1), count)
     diagonals = [np.diagonal(dots, offset) for offset in distance]
-    columns = (np.array([pick(line) for line in diagonals]) for pick in (np.mean, np.min, np.max))
-    return ByDistance(distance, *columns)
+    return ByDistance(
+        distance,
+        mean=np.array([np.mean(diagonal) for diagonal in diagonals]),
+        minimum=np.array([np.min(diagonal) for diagonal in diagonals]),
+        maximum=np.array([np.max(diagonal) for diagonal in diagonals]),
+    )
 
 
 def nearest_rows(table: np.ndarray) -> tuple[float, int, int]:
     """Distance and positions of the two closest rows of a table (T, D)."""
     nearest = (np.inf, 0, 0)
-    for first, row in enumerate(table[:-1]):  # row by row: all pairs of 1,024 rows would take half a gigabyte
-        distances = np.linalg.norm(table[first + 1 :] - row, axis=1)
-        second = int(distances.argmin())
-        nearest = min(nearest, (float(distances[second]), first, first + 1 + second))
+    for index, row in enumerate(table[:-1]):  # row by row: all pairs of 1,024 rows would take half a gigabyte
+        distances = np.linalg.norm(table[index + 1 :] - row, axis=1)
+        offset = int(distances.argmin())
+        nearest = min(nearest, (float(distances[offset]), index, index + 1 + offset))
     return nearest
 
 
@@ -121,9 +128,8 @@ def score_bias(kind: str, count: int, seed: int = 0) -> np.ndarray:
     if kind == "alibi":
         return alibi(positions, alibi_slopes(ALIBI_HEADS)[0])
     if kind == "relative bias":
-        return np.random.default_rng([seed, 4]).normal(0, 1, T5_BUCKETS)[
-            t5_bucket(np.subtract.outer(positions, positions))
-        ]
+        bucket_biases = np.random.default_rng([seed, 4]).normal(0, 1, T5_BUCKETS)
+        return bucket_biases[t5_bucket(np.subtract.outer(positions, positions))]
     return np.empty((0, 0))
 
 
@@ -186,15 +192,14 @@ def random_head(
 ) -> Callable[[np.ndarray], np.ndarray]:
     """An attention head with random weights and this positional encoding, as a function (T, D) -> (T, D)."""
     weights = np.random.default_rng([seed, 2]).normal(0, width**-0.5, (3, width, width))
-    table, positions, mask = (
-        position_rows(kind, count, width, seed),
-        np.arange(count),
-        attention_mask(count, count, causal=causal),
-    )
+    table = position_rows(kind, count, width, seed)
+    positions = np.arange(count)
+    mask = attention_mask(count, count, causal=causal)
     head_bias = score_bias(kind, count, seed)
 
     def layer(x: np.ndarray) -> np.ndarray:
-        q, k, v = ((x + table if len(table) else x) @ w for w in weights)
+        inputs = x + table if len(table) else x
+        q, k, v = (inputs @ w for w in weights)
         if kind == "rotary":
             q, k = rotate(q, positions), rotate(k, positions)
         return attend(q, k, v, divisor=width**0.5, mask=mask, bias=head_bias if len(head_bias) else 0.0).output

@@ -12,9 +12,9 @@ MAX_SEQUENCE_TOKENS = 9
 
 @dataclass(frozen=True)
 class RecurrentStatistics:
-    """Statistics by step; `lengths` are per sequence, longest first.
+    """Statistics by step; `lengths` are tokens per sequence, longest first.
 
-    `sequences_left`: sequences that reach the step. `mean`, `variance`: batch norm's, of feature 1.
+    `sequences_left`: number of sequences that reach the step. `mean`, `variance`: batch norm's, of feature 1.
     `…_feature`: feature 1 of the first sequence after the norm. `…_rms`: RMS of that sequence after the norm.
     """
 
@@ -47,12 +47,12 @@ def recurrent_statistics(count: int, seed: int) -> RecurrentStatistics:
             steps.setdefault(method, []).append((summed, normed))
     batch, layer = steps["batch norm"], steps["layer norm"]
     return RecurrentStatistics(
-        lengths,
-        [len(summed) for summed, _ in batch],
-        [float(summed[:, 0].mean()) for summed, _ in batch],
-        [float(summed[:, 0].var()) for summed, _ in batch],
-        [float(normed[0, 0]) for _, normed in batch],
-        [float(normed[0, 0]) for _, normed in layer],
-        [float(np.sqrt((normed[0] ** 2).mean())) for _, normed in batch],
-        [float(np.sqrt((normed[0] ** 2).mean())) for _, normed in layer],
+        lengths=lengths,
+        sequences_left=[len(summed) for summed, _ in batch],
+        mean=[float(summed[:, 0].mean()) for summed, _ in batch],
+        variance=[float(summed[:, 0].var()) for summed, _ in batch],
+        batch_norm_feature=[float(normed[0, 0]) for _, normed in batch],
+        layer_norm_feature=[float(normed[0, 0]) for _, normed in layer],
+        batch_norm_rms=[float(np.sqrt((normed[0] ** 2).mean())) for _, normed in batch],
+        layer_norm_rms=[float(np.sqrt((normed[0] ** 2).mean())) for _, normed in layer],
     )

@@ -43,7 +43,7 @@ class Step:
 
 @dataclass(frozen=True)
 class WorkedExample:
-    """A token, branch outputs (M, D) and a placement; `printed_`: the slip of a tutorial."""
+    """A token, branch outputs (M, D) and a placement; `printed_`: the wrong numbers of a tutorial."""
 
     token: tuple[float, ...]
     branches: tuple[tuple[float, ...], ...]
@@ -52,7 +52,7 @@ class WorkedExample:
     printed_result: tuple[float, ...] = ()
 
 
-NOTHING = (0.0, 0.0, 0.0)
+ZERO_BRANCH = (0.0, 0.0, 0.0)
 WORKED_EXAMPLES = {
     "Attention, then feed-forward, post-norm": WorkedExample(
         (1, 2, -1), ((0.5, 1.5, -0.5), (0.25, 0.80, -1.0)), "post-norm"
@@ -68,9 +68,9 @@ WORKED_EXAMPLES = {
         printed_result=(0.26, 1.25, -1.50),
     ),
     "Pre-norm": WorkedExample((1, 2, -1), ((0.5, 1.0, -0.8),), "pre-norm"),
-    "First token, F = 0": WorkedExample((1, 2, -1), (NOTHING,), "post-norm"),
-    "Second token, F = 0": WorkedExample((3, 1, 0.5), (NOTHING,), "post-norm"),
-    "Third token, F = 0": WorkedExample((2, -1, 1.5), (NOTHING,), "post-norm"),
+    "First token, F = 0": WorkedExample((1, 2, -1), (ZERO_BRANCH,), "post-norm"),
+    "Second token, F = 0": WorkedExample((3, 1, 0.5), (ZERO_BRANCH,), "post-norm"),
+    "Third token, F = 0": WorkedExample((2, -1, 1.5), (ZERO_BRANCH,), "post-norm"),
     "No norm": WorkedExample((1.5, 2.0, -0.5), ((0.8, 1.2, -0.1),), "none"),
 }
 
@@ -78,9 +78,8 @@ WORKED_EXAMPLES = {
 def layer_norm(x: np.ndarray) -> NormedToken:
     """Layer norm of one token (D,), with its statistics."""
     input = np.asarray(x, float)
-    return NormedToken(
-        input, float(input.mean()), float(input.var()), normalise(input[None], "layer norm", eps=EPS).values[0]
-    )
+    normed = normalise(input[None], "layer norm", eps=EPS)
+    return NormedToken(input, float(input.mean()), float(input.var()), normed.values[0])
 
 
 def run_sublayers(
@@ -99,19 +98,31 @@ def run_sublayers(
     stream = np.asarray(token, float)
     for output in branches:
         step = _step(stream, np.asarray(output, float), PLACEMENTS[placement], skip)
-        steps.append(replace(step, after=np.maximum(step.after, 0), relu_mask=step.after > 0) if relu else step)
-        stream = steps[-1].after
+        if relu:
+            step = replace(step, after=np.maximum(step.after, 0), relu_mask=step.after > 0)
+        steps.append(step)
+        stream = step.after
     return steps
 
 
 def _step(x: np.ndarray, output: np.ndarray, slots: Placement, skip: float) -> Step:
+    """One sublayer on the stream x, with `output` as the result of F."""
     norm_in = layer_norm(x) if slots.norm_in else None
     norm_out = layer_norm(output) if slots.norm_out else None
     branch_output = norm_out.values if norm_out else output
     total = skip * x + branch_output
     norm_add = layer_norm(total) if slots.norm_add else None
     after = norm_add.values if norm_add else total
-    return Step(x, norm_in.values if norm_in else x, branch_output, total, after, norm_in, norm_out, norm_add)
+    return Step(
+        before=x,
+        branch_input=norm_in.values if norm_in else x,
+        branch_output=branch_output,
+        sum=total,
+        after=after,
+        norm_in=norm_in,
+        norm_out=norm_out,
+        norm_add=norm_add,
+    )
 
 
 def contribution_factors(steps: Sequence[Step], *, skip: float = 1.0) -> np.ndarray:
@@ -155,14 +166,15 @@ def dlcl_stream(
     Block l reads sum_k W[l, k] N(y_k) and adds its branch to that. `weights`: row l has l + 1 entries; the last row is
     the output head's.
     """
-    outputs, reads = [np.asarray(token, float)], []
+    outputs = [np.asarray(token, float)]
+    inputs = []
     for block, row in enumerate(weights):
-        reads.append(
-            sum((weight * layer_norm(y).values for weight, y in zip(row, outputs, strict=True)), np.zeros(len(token)))
-        )
+        terms = (weight * layer_norm(y).values for weight, y in zip(row, outputs, strict=True))
+        block_input = sum(terms, np.zeros(len(token)))
+        inputs.append(block_input)
         if block < len(branches):
-            outputs.append(reads[-1] + np.asarray(branches[block], float))
-    return reads, outputs
+            outputs.append(block_input + np.asarray(branches[block], float))
+    return inputs, outputs
 
 
 def average_weights(blocks: int) -> list[list[float]]:

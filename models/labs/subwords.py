@@ -26,26 +26,25 @@ def learn_merges() -> tuple[tuple[Merge, ...], int]:
     """The first MAX_MERGES merges in order, and the size of the initial vocabulary: the book's distinct characters."""
     book = BOOK.read_text(encoding="ascii")
     words = Counter(_words(book[:TRAINING_CHARACTERS]))
-    split = {word: list(word) for word in words}
+    pieces_of = {word: list(word) for word in words}
     counts: Counter[tuple[str, str]] = Counter()
-    inside: dict[tuple[str, str], set[str]] = {}
-    for word, pieces in split.items():
+    words_with: dict[tuple[str, str], set[str]] = {}
+    for word, pieces in pieces_of.items():
         for pair in pairwise(pieces):
             counts[pair] += words[word]
-            inside.setdefault(pair, set()).add(word)
+            words_with.setdefault(pair, set()).add(word)
     merges: list[Merge] = []
     for _ in range(MAX_MERGES):
         pair = max(counts, key=lambda candidate: (counts[candidate], candidate))
         merges.append(Merge(*pair, counts[pair]))
-        for word in inside.pop(pair):
-            before = split[word]
-            split[word] = after = _merge_pair(before, pair)
-            for old in pairwise(before):
-                counts[old] -= words[word]
-            for new in pairwise(after):
-                counts[new] += words[word]
-                if new != pair:
-                    inside.setdefault(new, set()).add(word)
+        for word in words_with.pop(pair):
+            for old_pair in pairwise(pieces_of[word]):
+                counts[old_pair] -= words[word]
+            pieces_of[word] = _merge_pair(pieces_of[word], pair)
+            for new_pair in pairwise(pieces_of[word]):
+                counts[new_pair] += words[word]
+                if new_pair != pair:
+                    words_with.setdefault(new_pair, set()).add(word)
         del counts[pair]
     return tuple(merges), len(set(book))
 
@@ -63,8 +62,9 @@ def pieces(text: str, merges: int) -> list[str]:
 
 def _words(text: str) -> list[str]:
     """The text cut before every space, so that no merge spans two words."""
-    first, *others = text.replace("\n", " ").split(" ")
-    return [word for word in (first, *(f" {part}" for part in others)) if word]
+    first_word, *later_words = text.replace("\n", " ").split(" ")
+    words = [first_word, *(f" {word}" for word in later_words)]
+    return [word for word in words if word]
 
 
 def _merge_pair(split: list[str], pair: tuple[str, str]) -> list[str]:

@@ -14,17 +14,20 @@ CELLS = ("plain", "residual", "gate")
 def gradient_by_distance(tokens: int, size: float, cell: str, seed: int, *, bent: bool) -> np.ndarray:
     """|∂h_T / ∂x_t| as RMS singular value, by distance T - t = 0 ... T - 1 (T,).
 
-    plain: h = φ(W h + U x); residual: h = h_before + φ(W h + U x); gate: h = g h_before + (1 - g) φ(W h + U x) with
-    g = σ(V h + 2), a minimal GRU (1406.1078). φ is tanh, or the identity unless `bent`; `size` is the std of W's
-    entries times √D, about its spectral radius. ValueError for another cell.
+    `cell` is one of CELLS. plain: h = φ(W h + U x); residual: h = h_before + φ(W h + U x); gate: h = g h_before +
+    (1 - g) φ(W h + U x) with g = σ(V h + 2), a minimal GRU (1406.1078). φ is tanh if `bent`, otherwise the identity.
+    `size` is the std of W's entries times √D, about its spectral radius. ValueError for another cell.
     """
     if cell not in CELLS:
         raise ValueError(f"cell is {cell!r}; legal is one of {', '.join(CELLS)}")
     rng = np.random.default_rng(seed)
     w, u, v = (rng.standard_normal((FEATURES, FEATURES)) / np.sqrt(FEATURES) for _ in range(3))
     x_TD = rng.standard_normal((tokens, FEATURES))
-    w, h, eye = size * w, np.zeros(FEATURES), np.eye(FEATURES)
-    by_state, by_input = [], []
+    w = size * w
+    h = np.zeros(FEATURES)
+    eye = np.eye(FEATURES)
+    residual_weight = 1.0 if cell == "residual" else 0.0
+    state_jacobians, input_jacobians = [], []
     with np.errstate(over="ignore", invalid="ignore"):
         for x in x_TD:
             summed = w @ h + u @ x
@@ -32,18 +35,19 @@ def gradient_by_distance(tokens: int, size: float, cell: str, seed: int, *, bent
             slope = (1 - out**2 if bent else np.ones(FEATURES))[:, None]
             if cell == "gate":
                 g = 1 / (1 + np.exp(-(v @ h + 2)))
-                by_state.append(np.diag(g) + (1 - g)[:, None] * slope * w + ((h - out) * g * (1 - g))[:, None] * v)
-                by_input.append((1 - g)[:, None] * slope * u)
+                gate_jacobian = ((h - out) * g * (1 - g))[:, None] * v
+                state_jacobians.append(np.diag(g) + (1 - g)[:, None] * slope * w + gate_jacobian)
+                input_jacobians.append((1 - g)[:, None] * slope * u)
                 h = g * h + (1 - g) * out
             else:
-                by_state.append(slope * w + eye * (cell == "residual"))
-                by_input.append(slope * u)
-                h = out + h * (cell == "residual")
+                state_jacobians.append(slope * w + residual_weight * eye)
+                input_jacobians.append(slope * u)
+                h = out + residual_weight * h
         norms = []
-        back = eye
-        for state, into in zip(reversed(by_state), reversed(by_input), strict=True):
-            norms.append(np.linalg.norm(back @ into) / np.sqrt(FEATURES))
-            back = back @ state
+        last_by_state = eye  # Jacobian of the last state by the state at the current step
+        for by_state, by_input in zip(reversed(state_jacobians), reversed(input_jacobians), strict=True):
+            norms.append(np.linalg.norm(last_by_state @ by_input) / np.sqrt(FEATURES))
+            last_by_state = last_by_state @ by_state
     return np.array(norms)
 
 
@@ -54,11 +58,14 @@ def attention_gradient_by_distance(tokens: int, seed: int) -> np.ndarray:
     for t < T; x_T also acts through the query.
     """
     rng = np.random.default_rng(seed)
-    _w, w_v, w_k = (rng.standard_normal((FEATURES, FEATURES)) / np.sqrt(FEATURES) for _ in range(3))
+    # The first matrix drawn is the cell's W, which a head does not have.
+    _, w_v, w_k = (rng.standard_normal((FEATURES, FEATURES)) / np.sqrt(FEATURES) for _ in range(3))
     x_TD = rng.standard_normal((tokens, FEATURES))
     w_q = rng.standard_normal((FEATURES, FEATURES)) / np.sqrt(FEATURES)
     root = np.sqrt(FEATURES)
-    query, keys_TD, values_TD = w_q @ x_TD[-1], x_TD @ w_k.T, x_TD @ w_v.T
+    query = w_q @ x_TD[-1]
+    keys_TD = x_TD @ w_k.T
+    values_TD = x_TD @ w_v.T
     weights = softmax((keys_TD @ query / root)[None])[0]
     out = weights @ values_TD
     norms = []

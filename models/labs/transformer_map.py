@@ -4,8 +4,14 @@ from dataclasses import dataclass
 
 from models.spec import RunConfig, plan
 
-ATTENTION, MASKED, CROSS, FEED_FORWARD = "attention", "masked attention", "cross-attention", "feed-forward"
-ENCODER, DECODER = (ATTENTION, FEED_FORWARD), (MASKED, CROSS, FEED_FORWARD)
+ATTENTION = "attention"
+MASKED_ATTENTION = "masked attention"
+CROSS_ATTENTION = "cross-attention"
+FEED_FORWARD = "feed-forward"
+# Branches of a block.
+ENCODER = (ATTENTION, FEED_FORWARD)
+DECODER = (MASKED_ATTENTION, CROSS_ATTENTION, FEED_FORWARD)
+DECODER_ALONE = (MASKED_ATTENTION, FEED_FORWARD)
 
 
 @dataclass(frozen=True)
@@ -33,13 +39,12 @@ class MapStack:
 def stacks(arrangement: str, *, decoder_only: bool) -> list[MapStack]:
     """Encoder and decoder (Vaswani 2017), or only a decoder without cross-attention (GPT)."""
     arranged = plan(RunConfig.arranged(arrangement, net="transformer", depth=1))
-    norm_slots = {
-        sublayer.kind: (sublayer.norm_in != "none", sublayer.norm_add != "none") for sublayer in arranged.sublayers
-    }
-
-    def stack(branches: tuple[str, ...]) -> MapStack:
-        kinds = ("ffn" if branch == FEED_FORWARD else "attn" for branch in branches)
-        sublayers = (MapSublayer(branch, *norm_slots[kind]) for branch, kind in zip(branches, kinds, strict=True))
-        return MapStack(tuple(sublayers), arranged.final_norm != "none")
-
-    return [stack((MASKED, FEED_FORWARD))] if decoder_only else [stack(ENCODER), stack(DECODER)]
+    planned = {sublayer.kind: sublayer for sublayer in arranged.sublayers}
+    map_stacks = []
+    for branches in [DECODER_ALONE] if decoder_only else [ENCODER, DECODER]:
+        sublayers = []
+        for branch in branches:
+            sublayer = planned["ffn" if branch == FEED_FORWARD else "attn"]
+            sublayers.append(MapSublayer(branch, sublayer.norm_in != "none", sublayer.norm_add != "none"))
+        map_stacks.append(MapStack(tuple(sublayers), final_norm=arranged.final_norm != "none"))
+    return map_stacks

@@ -8,7 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 
 BLOCKS = 32
-NOTHING, CROP, ON_SKIP, ON_BRANCH = "nothing", "crop or pad", "W_s on the residual", "W_out on the branch"
+# Ways to match the widths.
+NOTHING = "nothing"
+CROP = "crop or pad"
+ON_SKIP = "W_s on the residual"
+ON_BRANCH = "W_out on the branch"
 JOINS = (NOTHING, CROP, ON_SKIP, ON_BRANCH)
 # Standard deviation of W_s's entries times √inputs, by the name of the initialisation.
 W_S_SCALES = {"torch's default": 3**-0.5, "variance 1 / width": 1.0, "He": 2**0.5}

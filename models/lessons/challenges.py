@@ -15,10 +15,10 @@ from models.trace import Trace
 
 @dataclass(frozen=True)
 class Goal:
-    """A condition on a finished trace: its text, and a function for whether it is met and the measured value."""
+    """A condition on a finished trace: its text, and a function that checks a trace and words the measured value."""
 
     text: str
-    is_met: Callable[[Trace], tuple[bool, str]]
+    check: Callable[[Trace], tuple[bool, str]]
 
 
 @dataclass(frozen=True)
@@ -51,10 +51,15 @@ def check(challenge: Challenge, cfg: RunConfig, trace: Trace | None) -> Check:
         return Check(False, (f"The run has {0 if trace is None else len(trace)} of its {cfg.steps} steps.",))
     if trace.divergence is not None:
         return Check(False, (trace.divergence.sentence(),), hint=outcome_in_words(trace))
-    results = [(*goal.is_met(trace), goal.text) for goal in challenge.goals]
-    missing = tuple(f"Not reached: {text}; {measured}." for is_met, measured, text in results if not is_met)
-    reached = tuple(f"Reached: {text}; {measured}." for is_met, measured, text in results if is_met)
-    return Check(not missing, missing, reached, outcome_in_words(trace) if missing else "")
+    missing, reached = [], []
+    for goal in challenge.goals:
+        is_met, measured = goal.check(trace)
+        if is_met:
+            reached.append(f"Reached: {goal.text}; {measured}.")
+        else:
+            missing.append(f"Not reached: {goal.text}; {measured}.")
+    hint = outcome_in_words(trace) if missing else ""
+    return Check(not missing, tuple(missing), tuple(reached), hint)
 
 
 def outcome_in_words(trace: Trace) -> str:
@@ -86,7 +91,7 @@ def rule_violations(challenge: Challenge, cfg: RunConfig) -> tuple[str, ...]:
 def loss_within(target: float, steps: int) -> Goal:
     """Goal: a mean training loss over RECENT_ROWS batches of at most `target` before step `steps`."""
 
-    def is_met(trace: Trace) -> tuple[bool, str]:
+    def check_trace(trace: Trace) -> tuple[bool, str]:
         recent = recent_losses(trace.loss[:steps])
         if not len(recent) or not np.isfinite(recent).any():
             return False, "no loss was measured"
@@ -96,47 +101,47 @@ def loss_within(target: float, steps: int) -> Goal:
             return True, f"it is {number(recent[below[0]])} at step {below[0] + RECENT_ROWS - 1}"
         return False, f"the lowest was {number(recent[best])}, at step {best + RECENT_ROWS - 1}"
 
-    return Goal(f"a loss of {target:g} (mean of {RECENT_ROWS} batches) within {steps} steps", is_met)
+    return Goal(f"a loss of {target:g} (mean of {RECENT_ROWS} batches) within {steps} steps", check_trace)
 
 
 def first_loss_at_most(bound: float) -> Goal:
     """Goal: a loss of at most `bound` before training."""
 
-    def is_met(trace: Trace) -> tuple[bool, str]:
+    def check_trace(trace: Trace) -> tuple[bool, str]:
         return bool(trace.loss[0] <= bound), f"it is {number(trace.loss[0])}"
 
-    return Goal(f"a loss of at most {bound:g} before training", is_met)
+    return Goal(f"a loss of at most {bound:g} before training", check_trace)
 
 
 def accuracy_at_least(share: float) -> Goal:
     """Goal: a held-out accuracy of at least `share` after the last step."""
 
-    def is_met(trace: Trace) -> tuple[bool, str]:
+    def check_trace(trace: Trace) -> tuple[bool, str]:
         accuracy = trace.frames[-1].held_out_accuracy if trace.frames else float("nan")
         return bool(accuracy >= share), f"it is {accuracy:.1%}"
 
-    return Goal(f"a held-out accuracy of {share:.0%} after the last step", is_met)
+    return Goal(f"a held-out accuracy of {share:.0%} after the last step", check_trace)
 
 
 def stream_within(factor: float) -> Goal:
     """Goal: before training, an RMS at the end of the stream within a factor of that at the input."""
 
-    def is_met(trace: Trace) -> tuple[bool, str]:
+    def check_trace(trace: Trace) -> tuple[bool, str]:
         ratio = float(trace.act_rms[0, -1] / trace.act_rms[0, 0])
         return bool(1 / factor <= ratio <= factor), f"it changes by a factor of {number(ratio)}"
 
     return Goal(
-        f"before training, a stream whose RMS at the end is within a factor of {factor:g} of the input's", is_met
+        f"before training, a stream whose RMS at the end is within a factor of {factor:g} of the input's", check_trace
     )
 
 
 def cosine_at_most(cosine: float) -> Goal:
     """Goal: before training, a mean cosine between samples of at most `cosine` at the end of the stream."""
 
-    def is_met(trace: Trace) -> tuple[bool, str]:
+    def check_trace(trace: Trace) -> tuple[bool, str]:
         return final_cosine(trace) <= cosine, f"it is {final_cosine(trace):.2f}"
 
-    return Goal(f"before training, a sample cosine of at most {cosine:g} at the end of the stream", is_met)
+    return Goal(f"before training, a sample cosine of at most {cosine:g} at the end of the stream", check_trace)
 
 
 GOALS: dict[str, Callable[..., Goal]] = {

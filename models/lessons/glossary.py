@@ -34,8 +34,8 @@ NUMBERS: dict[str, Any] = {
     "max_tokens": MAX_TOKENS,
     "with_final_norm": ", ".join(name for name, placement in PLACEMENTS.items() if placement.final_norm),
 }
-EVERYWHERE = ("playground", "compare")
-UNDER = {"training": ", under Training", "expert": ", under Expert"}  # by group of a control
+EVERYWHERE = ("playground", "compare")  # pages with all controls
+PLACE_OF_GROUP = {"training": ", under Training", "expert": ", under Expert"}  # of a control
 ARRANGEMENT = "arrangement"  # the term of the arrangement picker, which is no field
 
 
@@ -109,6 +109,7 @@ def _terms(text: Document) -> dict[str, Term]:
 
 
 def _senses(terms: Mapping[str, Term]) -> Iterator[tuple[str, Term]]:
+    """Every word with one of its meanings: controls, terms of the file, options, arrangements."""
     for _, knob in knobs().values():
         yield knob.label, _control(knob)
     yield from terms.items()
@@ -125,7 +126,7 @@ def _control(knob: Knob) -> Term:
     names = (*(knob.choices or ()), *(knob.rules or ()))
     numbers = f" From {number(knob.low, 10)} to {number(knob.high, 10)}." if knob.high and not knob.choices else ""
     nets = f" Only in the {knob.nets[0]}." if len(knob.nets) == 1 else ""
-    category = f"a control{UNDER.get(knob.group, '')}"
+    category = f"a control{PLACE_OF_GROUP.get(knob.group, '')}"
     return Term(f"{knob.help}{numbers}{nets}", pages=EVERYWHERE, related=names, category=category)
 
 
@@ -138,17 +139,19 @@ def _choice(knob: Knob, entry: object) -> Term:
 
 
 def _entries(texts: list[Document]) -> dict[str, GlossaryEntry]:
+    """All entries in alphabetical order, by key; raises ContentError for a related term that does not exist."""
     entries: dict[str, GlossaryEntry] = {}
     (text,) = texts
     terms = _terms(text)
     for word, sense in _senses(terms):
-        existing = entries.get(key_of(word))
-        entries[key_of(word)] = (
-            GlossaryEntry(existing.word, (*existing.senses, sense)) if existing else GlossaryEntry(word, (sense,))
-        )
-    for name in (name for term in terms.values() for name in term.related if key_of(name) not in entries):
-        raise text.fault(f"there is no term “{name}”", f'"{name}"')
-    return dict(sorted(entries.items(), key=lambda entry: (not entry[0][0].isalpha(), entry[0])))
+        entry = entries.get(key_of(word), GlossaryEntry(word, ()))
+        entries[key_of(word)] = GlossaryEntry(entry.word, (*entry.senses, sense))
+    for term in terms.values():
+        for name in term.related:
+            if key_of(name) not in entries:
+                raise text.fault(f"there is no term “{name}”", f'"{name}"')
+    keys = sorted(entries, key=lambda key: (not key[0].isalpha(), key))
+    return {key: entries[key] for key in keys}
 
 
 SYNONYMS = Content("synonyms.toml", text_tables)

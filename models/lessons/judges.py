@@ -1,7 +1,7 @@
 """Judges of lessons: by a number of one net, or by which nets learn."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -23,8 +23,8 @@ from models.trace import Trace
 
 TEXTS = Texts("judges")
 
-DIGITS = loss_of_guessing("digits")
-OTHERWISE = "another combination"  # no option names the nets that learn  # no option names the nets that learn
+DIGITS = loss_of_guessing("digits")  # nats
+OTHERWISE = "another combination"  # the answer if no option names exactly the nets that learn
 
 
 def learned(trace: Trace) -> bool:
@@ -33,8 +33,9 @@ def learned(trace: Trace) -> bool:
 
 
 def losses_in_words(traces: Mapping[str, Trace], detail: str = "") -> str:
-    """Final loss and accuracy of each net as sentences; "lowest" adds the least mean of RECENT_ROWS losses.
+    """Final loss and accuracy of each net as sentences; `detail` "lowest" adds the least mean of RECENT_ROWS losses.
 
+    Example:
     "“without” diverged at step 3. Mean loss of the last 20 steps: with a residual: 0.01, held-out accuracy 95%."
     """
     diverged, ends_by_net = [], []
@@ -47,12 +48,15 @@ def losses_in_words(traces: Mapping[str, Trace], detail: str = "") -> str:
         if detail == "lowest" and np.isfinite(recent).any():
             end += " " + TEXTS("lowest", lately=RECENT_ROWS, lowest=number(np.nanmin(recent)))
         accuracy = trace.frames[-1].held_out_accuracy if trace.frames else float("nan")
-        ends_by_net.append(end + (TEXTS("accuracy", accuracy=accuracy) if np.isfinite(accuracy) else ""))
+        if np.isfinite(accuracy):
+            end += TEXTS("accuracy", accuracy=accuracy)
+        ends_by_net.append(end)
     ends = [TEXTS("ends", last=LAST_ROWS, ends="; ".join(ends_by_net))] if ends_by_net else []
     return " ".join([*diverged, *ends])
 
 
 def _losses_number(values: Values) -> dict[str, Any]:
+    """The placeholder `losses` of a text, with an optional detail."""
     return {"losses": lambda detail: losses_in_words(values, detail)}
 
 
@@ -84,11 +88,14 @@ def which_learn(
     A net learns if its final loss is low; with `loss_below`, if a mean of RECENT_ROWS losses ever is below it; with
     `accuracy`, if its held-out accuracy reaches that after the last step.
     """
-    has_learned: Callable[[Trace], bool] = learned
-    if loss_below:
-        has_learned = lambda trace: bool((recent_losses(trace.loss) < loss_below).any())  # noqa: E731
-    elif accuracy:
-        has_learned = lambda trace: trace.divergence is None and trace.frames[-1].held_out_accuracy >= accuracy  # noqa: E731
+
+    def has_learned(trace: Trace) -> bool:
+        if loss_below:
+            return bool((recent_losses(trace.loss) < loss_below).any())
+        if accuracy:
+            return trace.divergence is None and trace.frames[-1].held_out_accuracy >= accuracy
+        return learned(trace)
+
     learners = {name for name, trace in values.items() if has_learned(trace)}
     answer = next((option for option, nets in options.items() if set(nets) == learners), OTHERWISE)
     return Judgement(answer, _losses_number(values) | {"chance": DIGITS})

@@ -53,16 +53,20 @@ def lesson(text: Document) -> Lesson:
     for chart in set(loaded.charts) - set(CHARTS):
         raise text.fault(f"there is no chart “{chart}”; there is {', '.join(CHARTS)}", "charts")
     source = ROOT / path
-    if not (source.is_file() and re.search(rf"(def|class) {name.rpartition('.')[2]}\b", source.read_text("utf-8"))):
+    definition = rf"(def|class) {name.rpartition('.')[2]}\b"
+    if not source.is_file() or not re.search(definition, source.read_text("utf-8")):
         raise text.fault(f"{path} has no {name}", "code")
-    learning = options.values() if isinstance(options, dict) else ()
-    for name in {name for nets in learning for name in nets} - {*loaded.nets}:
-        raise text.fault(f"there is no net “{name}”", name)
+    nets_by_option = options.values() if isinstance(options, dict) else ()
+    for nets in nets_by_option:
+        for net in nets:
+            if net not in loaded.nets:
+                raise text.fault(f"there is no net “{net}”", net)
     check_links(text, loaded.question, loaded.challenge.text)
     return loaded
 
 
 def _challenge(text: Document) -> Challenge:
+    """Loads the challenge of a lesson; raises ContentError."""
     challenge = text.take("challenge", dict)
     goals = []
     for name, settings in challenge.pop("goals", {}).items():

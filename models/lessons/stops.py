@@ -16,7 +16,11 @@ from models.spec import RunConfig
 from models.spec.bounds import MAX_STOP_CHARS, MAX_STOPS
 from models.spec.query import MAX_LINK_KEYS
 
-START, STORY, PLAYGROUND, LESSON = "start", "story", "playground", "lessons"  # the pages
+# Addresses of the pages.
+START = "start"
+STORY = "story"
+PLAYGROUND = "playground"
+LESSON = "lessons"
 STORY_SCENES = 6
 SCENE = re.compile(rf"{STORY}-([1-{STORY_SCENES}])")
 
@@ -31,19 +35,18 @@ class Poll:
 
 @dataclass(frozen=True)
 class OutcomePoll(Poll):
-    """The question what becomes of ten digits in a net of Start."""
+    """The question on Start what becomes of ten digits in a net."""
 
     net: RunConfig
 
 
-# The nets of Start that are asked about.
+# The nets of Start that have a question.
 NETS = {"Residual, no norm": RunConfig(norm="none"), "Norm, no residual": RunConfig(residual=False)}
 START_POLLS = {
     f"{START}-{index}": OutcomePoll(title, PATH_OUTCOMES, net) for index, (title, net) in enumerate(NETS.items())
 }
-QUESTIONS: Mapping[str, Poll | Lesson] = ChainMap(
-    cast(Any, START_POLLS), cast(Any, LESSONS)
-)  # read-only, hence the casts
+# ChainMap is typed for mutable mappings, but QUESTIONS is only read: hence the casts.
+QUESTIONS: Mapping[str, Poll | Lesson] = ChainMap(cast(Any, START_POLLS), cast(Any, LESSONS))
 DEFAULT_PLAN = (START, "vanishing", "exploding", "skip", "placement", "init")  # Start and five lessons
 
 
@@ -75,21 +78,25 @@ def page_of(stop: str) -> tuple[str, dict[str, str]]:
     """Page of a stop, and the query of its address."""
     if stop in LESSONS:
         return LESSON, {"lesson": stop}
-    if scene := SCENE.fullmatch(stop):
+    scene = SCENE.fullmatch(stop)
+    if scene:
         return STORY, {"scene": scene[1]}
     page, _, query = stop.partition("?")
     return page, dict(parse_qsl(query))
 
 
 def questions_of(stop: str) -> tuple[str, ...]:
-    """Keys of QUESTIONS that are asked at a stop; none for a scene or the playground."""
-    return tuple(START_POLLS) if stop == START else (stop,) if stop in LESSONS else ()
+    """Keys of QUESTIONS that belong to a stop; none for a scene or the playground."""
+    if stop == START:
+        return tuple(START_POLLS)
+    return (stop,) if stop in LESSONS else ()
 
 
 def title_of(stop: str) -> str:
     if stop in LESSONS:
         return f"{list(LESSONS).index(stop) + 1}. {LESSONS[stop].title}"
-    if scene := SCENE.fullmatch(stop):
+    scene = SCENE.fullmatch(stop)
+    if scene:
         return f"The story, scene {scene[1]}"
     if stop == START:
         return "Start: the four nets"

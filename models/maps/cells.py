@@ -24,9 +24,9 @@ from models.trace import Trace
 
 BATCHED_FIELDS = ("seed", "lr", "warmup", "init_gain")  # runs that differ only in these train as one batch of nets
 MAX_RUNS_OF_UNIT = 16
-MIN_RUNS_OF_UNIT = 4  # even if they take longer: batching saves more than a crash can lose
-UNIT_SECONDS = 60.0  # approximate work that a crash may lose
-UNIT_BYTES = 5e8
+MIN_RUNS_OF_UNIT = 4  # even beyond UNIT_SECONDS: batching saves more than a crash can lose
+UNIT_SECONDS = 60.0  # approximate duration of a unit, and so the work that a crash may lose
+UNIT_BYTES = 5e8  # memory limit of a unit
 MAP_SECONDS = LIMITS.map_seconds  # of one core, for a whole map
 
 
@@ -95,7 +95,7 @@ class Unit:
         return len(self.runs)
 
     def configs(self, spec: MapSpec) -> list[RunConfig]:
-        """Configurations of the runs."""
+        """Configurations of the runs, in their order."""
         return [spec.config(cell.arrangement, cell.x, cell.y, seed) for cell, seed in self.runs]
 
     def step_seconds(self, machine: Machine) -> float:
@@ -139,7 +139,7 @@ def configs(spec: MapSpec, cell: Cell) -> list[RunConfig]:
 def units(spec: MapSpec) -> tuple[Unit, ...]:
     """Deterministic partition of a map's runs into units of work. ValueError with a sentence for an illegal cell."""
     unit_runs: list[tuple[list[tuple[Cell, int]], RunConfig]] = []
-    latest: dict[RunConfig, list[tuple[Cell, int]]] = {}
+    open_units: dict[RunConfig, list[tuple[Cell, int]]] = {}  # the unit that takes further runs, by base configuration
     base_cfgs: dict[tuple[Any, ...], RunConfig] = {}
     for cell in cells(spec):
         try:
@@ -154,9 +154,9 @@ def units(spec: MapSpec) -> tuple[Unit, ...]:
             base_cfgs[shared_values] = replace(cfg, **{name: getattr(RunConfig, name) for name in BATCHED_FIELDS})
         base_cfg = base_cfgs[shared_values]
         for seed in range(spec.seeds):
-            runs = latest.get(base_cfg)
+            runs = open_units.get(base_cfg)
             if runs is None or len(runs) >= _max_runs_of_unit(base_cfg):
-                runs = latest[base_cfg] = []
+                runs = open_units[base_cfg] = []
                 unit_runs.append((runs, base_cfg))
             runs.append((cell, seed))
     return tuple(Unit(tuple(runs), base_cfg.steps, *reference_step_cost(base_cfg)) for runs, base_cfg in unit_runs)
@@ -167,7 +167,7 @@ def refusal_reason(spec: MapSpec, machine: Machine, *, cluster: bool = False) ->
 
     `cluster`: a scheduler distributes the map, so only single runs are bounded.
     """
-    if spec.runs > MAX_RUNS_OF_MAP and not cluster:  # before creating any
+    if spec.runs > MAX_RUNS_OF_MAP and not cluster:  # checked before `units` creates them
         of_seeds = f" of {spec.seeds} seeds" if spec.seeds > 1 else ""
         size = f"{spec.runs:,} runs, in {spec.cells:,} cells{of_seeds}"
         return f"This map has {size}; at most {MAX_RUNS_OF_MAP:,} are taken."
@@ -200,8 +200,7 @@ def _cell_in_words(spec: MapSpec, cell: Cell) -> str:
 @lru_cache(maxsize=64)
 def _max_runs_of_unit(cfg: RunConfig) -> int:
     """Largest number of runs of this configuration in a unit."""
-    run_seconds = (
-        sum(reference_step_cost(cfg)) * cfg.steps
-    )  # of the reference machine, so that all machines agree on the units
+    # The reference machine's cost, so that all machines agree on the units.
+    run_seconds = sum(reference_step_cost(cfg)) * cfg.steps
     by_time = max(MIN_RUNS_OF_UNIT, 1 + int((UNIT_SECONDS / run_seconds - 1) / PER_EXTRA_SEED))
     return max(1, min(MAX_RUNS_OF_UNIT, by_time, int(UNIT_BYTES / memory_bytes(cfg))))

@@ -9,7 +9,7 @@ from models.maps.unit import run_unit
 from models.runlog import fingerprint
 
 CONNECT_SECONDS = 10.0  # for a scheduler to answer, and for a cluster to have a worker
-WORKER_CHECK_SECONDS = 1.0  # between checks that a worker is left
+WORKER_CHECK_SECONDS = 1.0  # between checks that the cluster still has a worker
 UnitFunction = Callable[[str, int], dict[str, Any]]  # computes a unit of a specification
 START_COMMAND = "python -m dask worker {} --nthreads 1, in the project's folder"
 
@@ -71,9 +71,8 @@ def _check_versions(client: Any, scheduler: str) -> None:
 
     _await_worker(client, scheduler)
     here = sys.modules[__name__]
-    cloudpickle.register_pickle_by_value(
-        here
-    )  # sends the source of `_fingerprint`, as the project may be missing there
+    # Sends the code of `_fingerprint`, because the project may be missing on the cluster.
+    cloudpickle.register_pickle_by_value(here)
     try:
         answers = {scheduler: client.run_on_scheduler(_fingerprint)} | client.run(_fingerprint, on_error="return")
     except Exception as error:
@@ -106,6 +105,7 @@ def _await_worker(client: Any, scheduler: str) -> None:
 
 
 def _fingerprint() -> dict[str, str]:
+    """Runs on the cluster: the versions there, or {"problem": ...} if the project cannot be imported."""
     try:
         from models.runlog import fingerprint
 
@@ -115,4 +115,8 @@ def _fingerprint() -> dict[str, str]:
 
 
 def _first_line(error: BaseException | None) -> str:
-    return "" if error is None else (str(error).splitlines() or [""])[0] or type(error).__name__
+    """First line of an error's message, or its type if it has none; empty without an error."""
+    if error is None:
+        return ""
+    lines = str(error).splitlines() or [""]
+    return lines[0] or type(error).__name__

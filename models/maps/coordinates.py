@@ -1,7 +1,7 @@
 """Coordinate checks: sizes over width or depth after the first updates, computed by joblib or a Dask cluster."""
 
 import argparse
-import csv as text_table
+import csv as csv_files
 import io
 import json
 import os
@@ -18,13 +18,14 @@ from models.spec.budget import budget_refusal
 
 STEPS = 4  # updates before the last measurement
 FIELDS = ("width", "depth")
-MAX_VALUES, MAX_SEEDS = 24, 8
+MAX_VALUES = 24
+MAX_SEEDS = 8
 STREAM = ("x0", "middle", "end")  # the sites that nets of all depths share
 
 
 @dataclass(frozen=True)
 class CoordinateCheck:
-    """A configuration, the field that varies, its values, and the number of seeds, from the configuration's seed on.
+    """A configuration, the field that varies and its values; `seeds` runs of each, from the configuration's seed on.
 
     ValueError with a sentence for anything out of range, or a value that makes the configuration illegal.
     """
@@ -37,7 +38,8 @@ class CoordinateCheck:
     def __post_init__(self) -> None:
         if self.field not in FIELDS:
             raise ValueError(f"field is {self.field!r}; legal is one of {', '.join(FIELDS)}")
-        if not 2 <= len(set(self.values)) == len(self.values) <= MAX_VALUES:
+        has_repeats = len(set(self.values)) < len(self.values)
+        if has_repeats or not 2 <= len(self.values) <= MAX_VALUES:
             raise ValueError(
                 f"{self.field} has {len(self.values)} values; legal are 2 to {MAX_VALUES} different values"
             )
@@ -77,8 +79,9 @@ class CoordinateCheck:
 
 def measure(check: CoordinateCheck, *, scheduler: str | None = None, jobs: int = 0) -> Coordinates:
     """Computes a check on a Dask scheduler (by default $MAPS_SCHEDULER) or, without one, on this machine."""
-    where = os.environ.get(SCHEDULER, "") if scheduler is None else scheduler
-    units = compute_units(check.to_json(), range(len(check.values)), run_check_value, scheduler=where, jobs=jobs)
+    if scheduler is None:
+        scheduler = os.environ.get(SCHEDULER, "")
+    units = compute_units(check.to_json(), range(len(check.values)), run_check_value, scheduler=scheduler, jobs=jobs)
     size = {unit["unit"]: unit["size"] for unit in units}
     return coordinates_of(check, [size[index] for index in range(len(check.values))])
 
@@ -91,7 +94,7 @@ def coordinates_of(check: CoordinateCheck, size: Sequence[Any]) -> Coordinates:
 def csv(checks: Sequence[Coordinates]) -> str:
     """CSV of the sizes, one row per field, value, seed, step and site."""
     out = io.StringIO()
-    rows = text_table.writer(out, lineterminator="\n")
+    rows = csv_files.writer(out, lineterminator="\n")
     rows.writerow(("over", "value", "seed", "step", "site", "rms"))
     rows.writerows((check.over, *row) for check in checks for row in check.rows())
     return out.getvalue()
@@ -109,10 +112,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def checks_from_arguments(args: argparse.Namespace, cfg: RunConfig) -> list[CoordinateCheck]:
-    """Checks that the command line names. ValueError with a sentence."""
+    """The checks that the command line requests. ValueError with a sentence."""
     if not 0 <= args.jobs <= 256:
         raise ValueError(f"--jobs is {args.jobs}; legal is 1 to 256")
-    texts = {field: text for field in FIELDS if (text := getattr(args, field)) is not None}
+    texts = {field: getattr(args, field) for field in FIELDS if getattr(args, field) is not None}
     if not texts:
         raise ValueError("a coordinate check needs --width 16..512 or --depth 2..128")
     checks = [CoordinateCheck(cfg, field, tuple(_values(field, text)), args.seeds) for field, text in texts.items()]

@@ -27,9 +27,10 @@ from models.spec.limits import LIMITS
 REQUEST_SECONDS = 90.0  # validity of a request; a hidden tab renews it every minute
 POLL_SECONDS = 0.2
 TURN_SECONDS = 15.0  # length of a turn while other maps wait; starting the processes takes seconds
-TURN_END_SECONDS = 2 * UNIT_SECONDS  # initial grace for the units in progress after a turn
+TURN_END_SECONDS = 2 * UNIT_SECONDS  # after a turn, until the units in progress are stopped; doubles each time
+HEAD_START_TURNS = 4  # turns for which a new map counts as having waited already
 END_SECONDS = 3.0  # between SIGTERM and SIGKILL
-MAX_NOTES = 500  # remembered failures, and remembered beginners
+MAX_NOTES = 500  # of failures, and of viewers who began a map
 SPEC_FILE = "wanted.json"  # in the folder of each map that a page has started
 ROOT = Path(__file__).resolve().parents[2]
 COMMAND = (sys.executable, "-m", "models", "map")
@@ -54,9 +55,9 @@ class _Turn:
     """A running process of a map. Times are monotonic seconds."""
 
     process: "subprocess.Popen[bytes]"
-    since: float
-    over: float | None = None  # when it was asked to finish the units in progress
-    ending: float | None = None  # when it was terminated
+    started_at: float
+    stop_requested_at: float | None = None  # it then finishes the units in progress
+    terminated_at: float | None = None  # time of SIGTERM
 
 
 @dataclass
@@ -64,11 +65,11 @@ class _Request:
     """A requested map. Times are monotonic seconds."""
 
     spec: MapSpec
-    owner: str  # the client's address or viewer whose turns it takes
-    since: float  # when it started to wait
+    owner: str  # address or viewer whose turns the map uses
+    waiting_since: float
     viewers: dict[str, float] = field(default_factory=dict)  # expiry of each viewer's request
     turn: _Turn | None = None
-    patience: float = field(default_factory=lambda: TURN_END_SECONDS)  # grace for the units in progress, in seconds
+    grace_seconds: float = field(default_factory=lambda: TURN_END_SECONDS)  # for the units in progress after a turn
 
 
 class MapWorks:
@@ -88,13 +89,13 @@ class MapWorks:
     ) -> None:
         self.folder = folder
         self.command = command
-        self.seconds = seconds
-        self.turn = turn
+        self.request_seconds = seconds
+        self.turn_seconds = turn
         self._lock = threading.Condition()
         self._requests: dict[str, _Request] = {}
-        self._turns: dict[str, tuple[int, bool]] = {}  # by owner: turns, and whether any was its own
-        self._failed: OrderedDict[str, str] = OrderedDict()
-        self._beginners: OrderedDict[str, str] = OrderedDict()
+        self._turns: dict[str, tuple[int, bool]] = {}  # by owner: turns counted, and whether the owner has had any
+        self._failed: OrderedDict[str, str] = OrderedDict()  # sentence by map
+        self._beginners: OrderedDict[str, str] = OrderedDict()  # viewer by map
         self._thread: threading.Thread | None = None
 
     def begin(self, spec: MapSpec, viewer: str, address: str = "") -> None:
@@ -116,13 +117,15 @@ class MapWorks:
     def leave(self, spec: MapSpec, viewer: str) -> None:
         """Withdraws a viewer's request; results stay in the store."""
         with self._lock:
-            if (request := self._requests.get(spec.digest)) is not None:
+            request = self._requests.get(spec.digest)
+            if request is not None:
                 request.viewers.pop(viewer, None)
                 self._lock.notify_all()
 
     def state_of(self, spec: MapSpec) -> MapState:
         with self._lock:
-            if sentence := self._failed.get(spec.digest):
+            sentence = self._failed.get(spec.digest)
+            if sentence:
                 return MapState("failed", sentence=sentence)
             request = self._requests.get(spec.digest)
             if request is None or not request.viewers:
@@ -130,11 +133,11 @@ class MapWorks:
             if request.turn is not None:
                 return MapState("running")
             priority = self._priority(request)
-            before = [other for other in self._requests.values() if other.turn or self._priority(other) < priority]
-            return MapState("waiting", ahead=len(before))
+            ahead = [other for other in self._requests.values() if other.turn or self._priority(other) < priority]
+            return MapState("waiting", ahead=len(ahead))
 
     def may_delete(self, spec: MapSpec, viewer: str) -> bool:
-        """Whether a viewer may delete a map: began it when it was empty, and nobody else has continued it."""
+        """Whether the viewer began the map when it was empty, and nobody else has continued it."""
         with self._lock:
             return bool(viewer) and self._beginners.get(spec.digest) == viewer
 
@@ -162,6 +165,7 @@ class MapWorks:
         return MapStore(spec, self.folder)
 
     def _request(self, spec: MapSpec, viewer: str, address: str) -> None:
+        """Enters or renews a viewer's request, unless the map is refused, and starts the thread."""
         now = time.monotonic()
         for digest, other in self._requests.items():
             if digest != spec.digest:
@@ -173,8 +177,10 @@ class MapWorks:
             fewest, _ = min(self._turns.values(), default=(0, True))
             self._turns.setdefault(owner, (fewest, False))  # a new owner is next, then ranks like the others
             # The head start of new maps is bounded, so that older ones are not overtaken forever.
-            self._requests[spec.digest] = _Request(spec, owner, now - 4 * self.turn)
-        self._requests[spec.digest].viewers[viewer] = now + self.seconds
+            self._requests[spec.digest] = _Request(
+                spec, owner, waiting_since=now - HEAD_START_TURNS * self.turn_seconds
+            )
+        self._requests[spec.digest].viewers[viewer] = now + self.request_seconds
         if self._thread is None:
             self._thread = threading.Thread(target=self._run, name="maps", daemon=True)
             self._thread.start()
@@ -182,7 +188,7 @@ class MapWorks:
 
     def _priority(self, request: _Request) -> tuple[tuple[int, bool], float]:
         """Sort key of waiting maps."""
-        return self._turns[request.owner], request.since
+        return self._turns[request.owner], request.waiting_since
 
     def _run(self) -> None:
         """Thread: starts and stops processes until no requests are left."""
@@ -191,7 +197,7 @@ class MapWorks:
                 now = time.monotonic()
                 for digest, request in list(self._requests.items()):
                     request.viewers = {viewer: until for viewer, until in request.viewers.items() if until > now}
-                    if self._ended(request, now):
+                    if self._update_turn(request, now):
                         del self._requests[digest]
                         self._lock.notify_all()
                 owners = {request.owner for request in self._requests.values()}
@@ -203,8 +209,11 @@ class MapWorks:
                     self._start(min(self._requests.values(), key=self._priority), now)
                 self._lock.wait(POLL_SECONDS)
 
-    def _ended(self, request: _Request, now: float) -> bool:
-        """Whether a map is finished, failed or no longer requested; clears the turn of a process that has exited."""
+    def _update_turn(self, request: _Request, now: float) -> bool:
+        """Ends the turn of a process that has exited, or stops one that is due.
+
+        Returns whether the map is finished, failed or no longer requested.
+        """
         turn, spec = request.turn, request.spec
         if turn is None:
             return not request.viewers
@@ -213,12 +222,13 @@ class MapWorks:
             self._stop_if_due(request, turn, now)
             return False
         request.turn = None
-        request.since = now
+        request.waiting_since = now
         assert turn.process.stdin is not None
         with suppress(OSError):
             turn.process.stdin.close()
         is_complete = not self._store(spec).missing()
-        if turn.ending is not None or (turn.over is not None and not code and not is_complete):
+        ended_early = turn.stop_requested_at is not None and code == 0 and not is_complete
+        if turn.terminated_at is not None or ended_early:
             return is_complete or not request.viewers
         event("map_over", map=spec.digest, code=code)
         if code:
@@ -230,27 +240,28 @@ class MapWorks:
 
     def _stop_if_due(self, request: _Request, turn: _Turn, now: float) -> None:
         """Stops a process without viewers or whose turn is over: first by a request, then SIGTERM, then SIGKILL."""
-        others = any(other.viewers for other in self._requests.values() if other is not request)
+        others_wait = any(other.viewers for other in self._requests.values() if other is not request)
         assert turn.process.stdin is not None
-        if turn.ending is not None:
-            if now - turn.ending > END_SECONDS:
+        if turn.terminated_at is not None:
+            if now - turn.terminated_at > END_SECONDS:
                 turn.process.kill()
         elif not request.viewers:
             event("map_left", map=request.spec.digest)
-            turn.ending = now
+            turn.terminated_at = now
             turn.process.terminate()
-        elif turn.over is not None:
-            if now - turn.over > request.patience:
-                request.patience *= 2  # so that a longer unit can finish in a later turn
-                turn.ending = now
+        elif turn.stop_requested_at is not None:
+            if now - turn.stop_requested_at > request.grace_seconds:
+                request.grace_seconds *= 2  # so that a longer unit can finish in a later turn
+                turn.terminated_at = now
                 turn.process.terminate()
-        elif others and now - turn.since > self.turn:
-            turn.over = now
+        elif others_wait and now - turn.started_at > self.turn_seconds:
+            turn.stop_requested_at = now
             with suppress(OSError):
                 turn.process.stdin.write(b"\n")
                 turn.process.stdin.flush()
 
     def _start(self, request: _Request, now: float) -> None:
+        """Starts the turn of a map; drops its request if the process cannot start."""
         process = self._start_process(request.spec)
         if process is None:
             del self._requests[request.spec.digest]
@@ -260,6 +271,7 @@ class MapWorks:
         self._turns[request.owner] = self._turns[request.owner][0] + 1, True
 
     def _start_process(self, spec: MapSpec) -> "subprocess.Popen[bytes] | None":
+        """The process of a map; None, with a remembered failure, if its folder cannot be written."""
         folder = self.folder or maps_folder()
         store = MapStore(spec, folder)
         try:

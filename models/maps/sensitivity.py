@@ -13,7 +13,7 @@ from models.maps.cells import Outcome, cells
 from models.maps.spec import MapSpec
 from models.maps.table import grid
 
-FLAT_SLOPE = 0.25  # a smaller |slope| of the best rate over width counts as flat; 1/width has slope -1
+FLAT_SLOPE = 0.25  # largest |slope| of the best rate over width that counts as flat; 1/width has slope -1
 
 
 @dataclass(frozen=True)
@@ -47,13 +47,14 @@ def best_rates(spec: MapSpec, outcomes: Sequence[Outcome]) -> BestRates | None:
     if {spec.x.field, spec.y.field} != {"lr", "width"} or len(spec.arrangements) > 1 or len(outcomes) < spec.runs:
         return None
     losses, _ = grid(spec, outcomes, spec.arrangements[0], "final loss")
-    losses = losses if spec.x.field == "lr" else losses.T
-    rate_axis_, width_axis = (spec.x, spec.y) if spec.x.field == "lr" else (spec.y, spec.x)
-    best = {
-        width: rate_axis_.values[int(np.nanargmin(row))]
-        for width, row in zip(width_axis.values, losses, strict=True)
-        if np.isfinite(row).any()
-    }
+    rates, widths = spec.x.values, spec.y.values
+    if spec.x.field == "width":
+        losses = losses.T
+        rates, widths = widths, rates
+    best: dict[float, float] = {}
+    for width, row in zip(widths, losses, strict=True):
+        if np.isfinite(row).any():
+            best[width] = rates[int(np.nanargmin(row))]
     return BestRates(best, slope(list(best), list(best.values())))
 
 
@@ -84,13 +85,12 @@ def rate_ranges(spec: MapSpec, outcomes: Sequence[Outcome]) -> list[RateRange]:
     for name in spec.arrangements:
         for other in others:
             rows = [runs.get((name, other, seed), {}) for seed in range(spec.seeds)]
-            if all(len(row) == len(rates) for row in rows):
-                spans = [
-                    _longest_range(rates, [row[rate].steps_to_target is not None for rate in rates]) for row in rows
-                ]
-                result.append(
-                    RateRange(name, other, np.array([span for span, _ in spans]), any(edge for _, edge in spans))
-                )
+            if any(len(row) < len(rates) for row in rows):
+                continue
+            reached_by_seed = [[row[rate].steps_to_target is not None for rate in rates] for row in rows]
+            spans = [_longest_range(rates, reached) for reached in reached_by_seed]
+            decades = np.array([span for span, _ in spans])
+            result.append(RateRange(name, other, decades, edge=any(edge for _, edge in spans)))
     return result
 
 
@@ -143,12 +143,14 @@ def warmup_effects(spec: MapSpec, outcomes: Sequence[Outcome]) -> list[WarmupEff
         return []
     effects = []
     for name in spec.arrangements:
-        losses = grid(spec, outcomes, name, "final loss")[0]  # (y, x)
-        rows = np.where(np.isfinite(losses), losses, np.inf)
-        rows = rows if by_rate else rows.T
-        warm = np.array([value != 0 for value in warmups])
-        pairs = zip(rates, rows[~warm][0].tolist(), rows[warm].min(0).tolist(), strict=True)
-        effects += [WarmupEffect(name, *pair) for pair in pairs]
+        losses, _ = grid(spec, outcomes, name, "final loss")  # (y, x)
+        by_warmup = np.where(np.isfinite(losses), losses, np.inf)
+        if not by_rate:
+            by_warmup = by_warmup.T
+        is_warm = np.array([value != 0 for value in warmups])
+        without = by_warmup[~is_warm][0].tolist()
+        best = by_warmup[is_warm].min(0).tolist()
+        effects += [WarmupEffect(name, *row) for row in zip(rates, without, best, strict=True)]
     return effects
 
 
@@ -171,11 +173,9 @@ def warmup_sentence(spec: MapSpec, effects: Sequence[WarmupEffect]) -> str:
 
 def _range_in_words(decades: float, goal: str) -> str:
     """A range of `decades` in words."""
-    return (
-        f"the rates that reach {goal} span a factor of {factor(decades)} on average"
-        if decades
-        else f"no rate reaches {goal}"
-    )
+    if not decades:
+        return f"no rate reaches {goal}"
+    return f"the rates that reach {goal} span a factor of {factor(decades)} on average"
 
 
 def _longest_range(rates: Sequence[float], reached: Sequence[bool]) -> tuple[float, bool]:
@@ -183,12 +183,15 @@ def _longest_range(rates: Sequence[float], reached: Sequence[bool]) -> tuple[flo
     logs = [math.log10(rate) for rate in rates]
     midpoints = [(a + b) / 2 for a, b in pairwise(logs)]
     ends = [logs[0] - (midpoints[0] - logs[0]), *midpoints, logs[-1] + (logs[-1] - midpoints[-1])]
-    best, edge, start = 0.0, False, None
+    longest = 0.0
+    touches_end = False
+    start = None
     for index, is_reached in enumerate([*reached, False]):
         if is_reached and start is None:
             start = index
         if not is_reached and start is not None:
-            if ends[index] - ends[start] > best:
-                best, edge = ends[index] - ends[start], start == 0 or index == len(rates)
+            if ends[index] - ends[start] > longest:
+                longest = ends[index] - ends[start]
+                touches_end = start == 0 or index == len(rates)
             start = None
-    return best, edge
+    return longest, touches_end

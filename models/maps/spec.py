@@ -49,11 +49,8 @@ class MapSpec:
         if self.x.field == self.y.field:
             raise ValueError(f"x and y are both {self.x.field}; legal are two different fields")
         unknown = [name for name in self.arrangements if name not in ARRANGEMENTS]
-        if (
-            unknown
-            or not 1 <= len(self.arrangements) <= MAX_PANELS
-            or len(set(self.arrangements)) < len(self.arrangements)
-        ):
+        has_repeats = len(set(self.arrangements)) < len(self.arrangements)
+        if unknown or has_repeats or not 1 <= len(self.arrangements) <= MAX_PANELS:
             named = f"{sanitize(str(unknown[0]))}" if unknown else f"{len(self.arrangements)} names"
             raise ValueError(
                 f"arrangements is {named}; legal are 1 to {MAX_PANELS} different ones of {', '.join(ARRANGEMENTS)}"
@@ -69,7 +66,7 @@ class MapSpec:
         object.__setattr__(self, "base", tuple(sorted(self.base)))
         _check_integer("seeds", self.seeds, 1, MAX_SEEDS_OF_MAP)
         low, high = TARGET_BOUNDS
-        if not (is_integer(self.target) or isinstance(self.target, float)) or not low <= self.target <= high:
+        if not _is_number(self.target) or not low <= self.target <= high:
             raise ValueError(f"target is {sanitize(str(self.target))}; legal is a loss from {low:g} to {high:g}")
 
     @cached_property
@@ -112,7 +109,8 @@ class MapSpec:
             raise ValueError(
                 f"This specification has version {sanitize(str(version))}; this program reads version {FORMAT_VERSION}."
             )
-        if unknown := sorted(set(content) - {"version", "x", "y", "arrangements", "base", "seeds", "target"}):
+        unknown = sorted(set(content) - {"version", "x", "y", "arrangements", "base", "seeds", "target"})
+        if unknown:
             raise ValueError(f"A specification has no field {sanitize(unknown[0])}.")
         names, base = content.get("arrangements"), content.get("base", {})
         if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
@@ -140,6 +138,7 @@ class MapSpec:
 
 
 def _axis(name: str, content: Any) -> Axis:
+    """Reads the axis `name` from its JSON. ValueError with a sentence."""
     if not isinstance(content, dict) or set(content) != {"field", "values"} or not isinstance(content["values"], list):
         raise ValueError(f"{name} is not an axis; an axis has a field and a list of values.")
     if not isinstance(content["field"], str):
@@ -148,17 +147,15 @@ def _axis(name: str, content: Any) -> Axis:
 
 
 def _check_axis(name: str, axis: Axis) -> None:
+    """ValueError with a sentence for an illegal field or value."""
     if axis.field not in AXES:
         raise ValueError(f"{name} is over {sanitize(str(axis.field))}; legal is one of {', '.join(AXES)}")
     if not 1 <= len(axis.values) <= MAX_VALUES_OF_AXIS:
         raise ValueError(f"{name} has {len(axis.values)} values; legal are 1 to {MAX_VALUES_OF_AXIS}")
-    kinds, knob = knobs()[axis.field]
+    types, knob = knobs()[axis.field]
     for value in axis.values:
-        if (
-            not (is_integer(value) or isinstance(value, float))
-            or not knob.is_legal(value)
-            or (float not in kinds and value != int(value))
-        ):
+        is_legal = _is_number(value) and knob.is_legal(value) and (float in types or value == int(value))
+        if not is_legal:
             raise ValueError(f"{name} has {axis.field} {sanitize(str(value))}; legal is {knob.legal_values()}")
     if len(set(axis.values)) < len(axis.values):
         raise ValueError(f"{name} has a value of {axis.field} twice; legal are different values")
@@ -169,7 +166,12 @@ def _with_field_type(axis: Axis) -> Axis:
     return Axis(axis.field, tuple(_value(axis.field, value) for value in axis.values))
 
 
+def _is_number(value: object) -> bool:
+    return is_integer(value) or isinstance(value, float)
+
+
 def _value(field: str, value: float) -> float | int:
+    """The value as an integer, unless the field takes floats."""
     return float(value) if float in knobs()[field][0] else int(value)
 
 

@@ -20,8 +20,8 @@ def run_unit(specification: str, index: int) -> dict[str, Any]:
     configs = unit.configs(spec)
     runs = Batched(configs, frames=(unit.steps,))
     runs.advance(unit.steps)
-    triples = zip(unit.runs, configs, runs.traces(), strict=True)
-    outcomes = [outcome(cell, cfg, trace, spec.target) for (cell, _), cfg, trace in triples]
+    finished = zip(unit.runs, configs, runs.traces(), strict=True)
+    outcomes = [outcome(cell, cfg, trace, spec.target) for (cell, _), cfg, trace in finished]
     return {"unit": index, "seconds": time.perf_counter() - began, "runs": [run.to_dict() for run in outcomes]}
 
 
@@ -37,5 +37,11 @@ def run_check_value(specification: str, index: int) -> dict[str, Any]:
     check = CoordinateCheck.from_json(specification)
     size = [site_rms(check.config(check.values[index], seed), STEPS) for seed in range(check.seeds)]
     if check.field == "depth":
-        size = [[[row[0], row[(len(row) - 2) // 2], *row[-2:]] for row in of_seed] for of_seed in size]
+        size = [[_shared_sites(row) for row in rows] for rows in size]
     return {"unit": index, "seconds": time.perf_counter() - began, "size": size}
+
+
+def _shared_sites(row: list[float]) -> list[float]:
+    """Sizes at the sites that nets of all depths share: start, middle and end of the stream, and the logits."""
+    *stream, logits = row
+    return [stream[0], stream[(len(stream) - 1) // 2], stream[-1], logits]

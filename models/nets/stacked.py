@@ -162,14 +162,10 @@ class StackedAttention(nn.Module):
         super().__init__()
         first = attentions[0]  # `stack_nets` replaces its submodules next
         self.w_q, self.w_k, self.w_v, self.w_o = first.w_q, first.w_k, first.w_v, first.w_o
-        self.norm_q, self.norm_k, self.norm_mid, self.rotation = (
-            first.norm_q,
-            first.norm_k,
-            first.norm_mid,
-            first.rotation,
-        )
-        self.relative = first.relative
-        self.heads, self.causal, self.scale, self.tokens = first.heads, first.causal, first.scale, tokens
+        self.norm_q, self.norm_k, self.norm_mid = first.norm_q, first.norm_k, first.norm_mid
+        self.rotation, self.relative = first.rotation, first.relative
+        self.heads, self.causal, self.scale = first.heads, first.causal, first.scale
+        self.tokens = tokens
 
     def forward(self, x_KND: Tensor) -> Tensor:
         q = self.rotation(self._split(self.norm_q, self.w_q(x_KND)))

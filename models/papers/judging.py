@@ -7,19 +7,29 @@ import numpy as np
 
 from models.experiment import Judgement
 
-HOLDS, PARTLY, NOT_HERE = "holds here", "holds in part", "does not show here"
-MIN_SEEDS = 3  # of a verdict
+# Answers of a verdict.
+HOLDS = "holds here"
+PARTLY = "holds in part"
+NOT_HERE = "does not show here"
+MIN_SEEDS = 3  # that a verdict needs
 
 
-def judged(statements: Sequence[str], holds: Sequence[bool], numbers: Mapping[str, Any], **shown: Any) -> Judgement:
-    """Judgement of statements by whether each `holds`; adds those that do not to `numbers` as `missed`."""
-    answer = HOLDS if all(holds) else PARTLY if any(holds) else NOT_HERE
+def judge_statements(
+    statements: Sequence[str], holds: Sequence[bool], numbers: Mapping[str, Any], **shown: Any
+) -> Judgement:
+    """Judgement of statements, each of which `holds` or not; adds those that do not to `numbers` as `missed`.
+
+    `shown`: fields of the Judgement to draw, such as `table` and `lines`.
+    """
+    answer = PARTLY if any(holds) else NOT_HERE
+    if all(holds):
+        answer = HOLDS
     missed = [statement for statement, is_true in zip(statements, holds, strict=True) if not is_true]
     return Judgement(answer, {**numbers, "missed": "; ".join(missed)}, **shown)
 
 
 def slope(x: Sequence[float], y: np.ndarray) -> float:
-    """Power of x by which y grows: slope of the least-squares line on log-log axes; NaN unless all y are positive."""
+    """Exponent a of y ~ x^a: slope of the least-squares line on log-log axes; NaN unless all y are positive."""
     y = np.asarray(y, float)
     if not (np.isfinite(y) & (y > 0)).all():
         return float("nan")

@@ -18,16 +18,27 @@ from models.maps.prepared import CHECKS, recorded_check
 SEEDS = 3
 WEIGHT_VARIANCES = (1.0, 1.761, 4.0)  # ordered, critical, chaotic
 BIAS_VARIANCE = 0.05
-XS, YS = (1.0, 1.5, 2.0, 2.5, 3.0, 3.5, 4.0), (0.0, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5)
-PROFILE_WIDTH, PROFILE_LAYERS = 400, 30
-PLANE_WIDTH, PLANE_LAYERS = 200, 20
-MAX_ITERATIONS = 500  # to a fixed point
-CONVERGED = 1e-9  # relative change of an iteration
-MAX_BIAS_VARIANCE, HALVINGS = 4.0, 20  # of the search for the edge of chaos
+XS = (1.0, 1.5, 2.0, 2.5, 3.0, 3.5, 4.0)  # weight variances of the map of order and chaos
+YS = (0.0, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5)  # its bias variances
+# Nets of the gradient profiles.
+PROFILE_WIDTH = 400
+PROFILE_LAYERS = 30
+# Nets of the map.
+PLANE_WIDTH = 200
+PLANE_LAYERS = 20
+MAX_ITERATIONS = 500  # of the search for a fixed point
+CONVERGED = 1e-9  # relative change of an iteration that ends the search
+MAX_BIAS_VARIANCE = 4.0  # upper end of the search for the edge of chaos
+HALVINGS = 20  # bisections of that search
 DRAWS = 400  # nets of each shape
 SHAPES = ((64, 8), (64, 16), (64, 32), (128, 16))  # width, layers
-BATCH, NORMED_WIDTH, NORMED_LAYERS = 256, 300, 12
-SHATTERED_SAMPLES, SHATTERED_WIDTH = 64, 256
+# Nets with batch norm.
+BATCH = 256
+NORMED_WIDTH = 300
+NORMED_LAYERS = 12
+# Nets of the correlation between gradients.
+SHATTERED_SAMPLES = 64
+SHATTERED_WIDTH = 256
 SHATTERED_LAYERS = (1, 2, 4, 8, 16, 32)
 MIN_SQUARE = 1e-6  # of a pre-activation; in the ordered phase without biases it tends to 0
 
@@ -147,9 +158,9 @@ def batch_norm_gradients(seed: int, activation: str, *, skip: bool) -> np.ndarra
     g = rng.standard_normal((BATCH, NORMED_WIDTH))
     squares = [float((g**2).mean())]
     for weights, h, spread, active in reversed(layers):
-        back = g * active
-        back = (back - back.mean(0) - h * (back * h).mean(0)) / spread
-        g = (g if skip else 0.0) + back @ weights.T
+        h_grad = g * active
+        centred_grad = (h_grad - h_grad.mean(0) - h * (h_grad * h).mean(0)) / spread
+        g = (g if skip else 0.0) + centred_grad @ weights.T
         squares.append(float((g**2).mean()))
     return np.array(squares[::-1])
 
@@ -157,10 +168,14 @@ def batch_norm_gradients(seed: int, activation: str, *, skip: bool) -> np.ndarra
 @cache
 def batch_norm_explodes() -> dict[str, Any]:
     """Gradient profiles (K, L + 1) of nets with batch norm: ReLU, linear, and ReLU with a skip (1902.08129)."""
-    kinds = {"ReLU": ("relu", False), "linear": ("linear", False), "ReLU with a skip": ("relu", True)}
+    nets = {
+        "ReLU": ("relu", False),
+        "linear": ("linear", False),
+        "ReLU with a skip": ("relu", True),
+    }  # activation, skip
     return {
         name: np.stack([batch_norm_gradients(seed, activation, skip=skip) for seed in range(SEEDS)])
-        for name, (activation, skip) in kinds.items()
+        for name, (activation, skip) in nets.items()
     }
 
 
@@ -183,19 +198,20 @@ def gradient_correlation(kind: str, layers: int, seed: int) -> float:
     g = np.tile(rng.standard_normal(SHATTERED_WIDTH), (SHATTERED_SAMPLES, 1))
     for weights, active, spread in reversed(layer_states):
         g = (g * active / spread) @ weights.T if kind == "plain" else g + (g @ weights.T) * active / spread
-    unit = g / np.linalg.norm(g, axis=1, keepdims=True)
-    return float(((unit @ unit.T).sum() - SHATTERED_SAMPLES) / (SHATTERED_SAMPLES * (SHATTERED_SAMPLES - 1)))
+    directions = g / np.linalg.norm(g, axis=1, keepdims=True)
+    cosines = directions @ directions.T
+    pairs = SHATTERED_SAMPLES * (SHATTERED_SAMPLES - 1)
+    return float((cosines.sum() - SHATTERED_SAMPLES) / pairs)
 
 
 @cache
 def shattered() -> dict[str, Any]:
     """Correlation of input gradients by kind of net, (K, depths), and the depths (Balduzzi 2017, 1702.08591)."""
-    kinds = ("plain", "residual", "residual with batch norm")
     correlations = {
         kind: np.array(
             [[gradient_correlation(kind, layers, seed) for layers in SHATTERED_LAYERS] for seed in range(SEEDS)]
         )
-        for kind in kinds
+        for kind in ("plain", "residual", "residual with batch norm")
     }
     return {"layers": SHATTERED_LAYERS, "correlation": correlations}
 

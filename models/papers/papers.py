@@ -26,7 +26,7 @@ FUNCTIONS = functions_of(numbers)
 class Paper(Experiment):
     """A published result (its title) and a toy set-up of it (its question).
 
-    `paper`: authors and year. `result`: the paper's statement and where it stands. `cannot`: limits of the toy.
+    `paper`: authors and year. `result`: the paper's statement and where it stands. `cannot`: what the toy cannot show.
     `opens`: names of the nets that the link opens. `map`: key of a map on the page Maps that shows the same, or empty.
     `recorded`: whether the numbers are a recording.
     """
@@ -79,9 +79,11 @@ PAPERS: Content[Paper] = Content("papers/*.md", partial(experiments_from, paper)
 
 
 def paper_by_arxiv_number(number: str) -> Paper | None:
-    """First card about the paper with this arXiv number."""
-    return next((card for card in PAPERS.values() if f"https://arxiv.org/abs/{number}" in card.papers.values()), None)
+    """First card about the paper with this arXiv number; None without one."""
+    address = f"https://arxiv.org/abs/{number}"
+    return next((card for card in PAPERS.values() if address in card.papers.values()), None)
 
 
 def papers_on(topic: str = "") -> list[Paper]:
+    """All cards on a topic, or on any without one."""
     return [card for card in PAPERS.values() if topic in ("", card.topic)]

@@ -8,7 +8,7 @@ import numpy as np
 from models.experiment import Judgement, Lines, Plane, Values, judge
 from models.insight.baseline import loss_of_guessing
 from models.insight.outcome import final_loss
-from models.papers.judging import judged, per_layer, slope
+from models.papers.judging import judge_statements, per_layer, slope
 from models.trace import Trace
 
 SAME_LOSS = 0.05  # nats up to which two final losses count as the same
@@ -56,7 +56,7 @@ def degradation(values: Values, *, statements: list[str], shallow: str, deep: st
     curves = {name: _curve(values[name]) for name in curve_names}
     lines = Lines("Loss in training, mean of the seeds", "cross-entropy", curves, _steps(curves), "step", "linear")
     mean_losses = {name: float(losses.mean()) for name, losses in final_losses.items()}
-    return judged(statements, holds, {"ends": mean_losses}, table=table, lines=lines)
+    return judge_statements(statements, holds, {"ends": mean_losses}, table=table, lines=lines)
 
 
 @judge("measured formula scale expected missed")
@@ -106,7 +106,7 @@ def order_to_chaos(values: Values, *, statements: list[str]) -> Judgement:
         "scale": {names[variance]: value for variance, value in scale.items()},
         "expected": {names[variance]: value for variance, value in expected.items()},
     }
-    return judged(statements, holds, numbers, table=table, lines=lines, plane=plane)
+    return judge_statements(statements, holds, numbers, table=table, lines=lines, plane=plane)
 
 
 @judge("ratio pre post missed")
@@ -135,7 +135,7 @@ def last_gradient(values: Values, *, statements: list[str]) -> Judgement:
     places = tuple(str(depth) for depth in depths)
     lines = Lines("Gradient of the last block's weights", "RMS", curves, places, "blocks L")
     numbers = {"ratio": ratio, "pre": slope(depths, mean_pre), "post": slope(depths, mean_post)}
-    return judged(statements, holds, numbers, table=table, lines=lines)
+    return judge_statements(statements, holds, numbers, table=table, lines=lines)
 
 
 @judge("he xavier back ends chance missed")
@@ -169,7 +169,7 @@ def he_weights(values: Values, *, statements: list[str]) -> Judgement:
     lines = Lines("Loss in training, mean of the seeds", "cross-entropy", curves, _steps(curves), "step", "linear")
     numbers = {"he": he, "xavier": xavier, "back": he_back, "chance": chance}
     mean_losses = {name: float(losses.mean()) for name, losses in final_losses.items()}
-    return judged(statements, holds, numbers | {"ends": mean_losses}, table=table, lines=lines)
+    return judge_statements(statements, holds, numbers | {"ends": mean_losses}, table=table, lines=lines)
 
 
 @judge("nets narrow wide expected residual missed")
@@ -205,7 +205,7 @@ def length_fluctuates(values: Values, *, statements: list[str]) -> Judgement:
         "expected": {"narrow": formula[narrow], "wide": formula[wide]},
         "residual": max(residual.values()),
     }
-    return judged(statements, holds, numbers, table=table, lines=lines)
+    return judge_statements(statements, holds, numbers, table=table, lines=lines)
 
 
 @judge("relu formula linear skip missed")
@@ -236,7 +236,7 @@ def norm_explodes(values: Values, *, statements: list[str]) -> Judgement:
         "linear": factor["linear"],
         "skip": factor["ReLU with a skip"],
     }
-    return judged(statements, holds, numbers, table=table, lines=lines)
+    return judge_statements(statements, holds, numbers, table=table, lines=lines)
 
 
 @judge("plain residual power deep missed")
@@ -268,7 +268,7 @@ def gradients_shatter(values: Values, *, statements: list[str]) -> Judgement:
     ordered_curves = {name: curves[name] for name in order}
     lines = Lines("Gradient of one sample beside another's", "correlation", ordered_curves, places, "layers")
     numbers = {"plain": fits["plain"], "residual": fits["residual"], "power": power, "deep": float(mean[normed][-1])}
-    return judged(statements, holds, numbers, table=table, lines=lines)
+    return judge_statements(statements, holds, numbers, table=table, lines=lines)
 
 
 @judge("share last ends missed")
@@ -301,7 +301,7 @@ def nearly_identity(values: Values, *, statements: list[str]) -> Judgement:
     )
     mean_losses = {name: float(losses.mean()) for name, losses in final_losses.items()}
     numbers = {"share": share_times_block, "last": float(share[-1]), "ends": mean_losses}
-    return judged(statements, holds, numbers, table=table, lines=lines)
+    return judge_statements(statements, holds, numbers, table=table, lines=lines)
 
 
 def _final_losses(traces_by_net: Mapping[str, list[Trace]]) -> dict[str, np.ndarray]:
@@ -358,7 +358,7 @@ def short_paths(values: Values, *, statements: list[str], v: float) -> Judgement
         "lengths": float(np.mean(mean_lengths)),
         "formula": formula,
     }
-    return judged(statements, holds, numbers, table=table, lines=lines)
+    return judge_statements(statements, holds, numbers, table=table, lines=lines)
 
 
 @judge("bare skipped bare_share skipped_share missed")
@@ -391,7 +391,7 @@ def rank_collapses(values: Values, *, statements: list[str]) -> Judgement:
         "bare_share": float(shares["no skip"][:, 2].max()),
         "skipped_share": float(shares["skip"].min()),
     }
-    return judged(statements, holds, numbers, table=table, lines=lines)
+    return judge_statements(statements, holds, numbers, table=table, lines=lines)
 
 
 @judge("size formula late missed")
@@ -419,7 +419,7 @@ def curse_of_depth(values: Values, *, statements: list[str], v: float) -> Judgem
         "late": {net: float(np.mean(losses)) for net, losses in late.items()},
     }
     lines = Lines("Mean square of the stream", "mean square", squares)
-    return judged(statements, holds, numbers, table=table, lines=lines)
+    return judge_statements(statements, holds, numbers, table=table, lines=lines)
 
 
 def _late_lesion_cost(lesions: Any) -> float:
@@ -457,7 +457,7 @@ def zero_gates(values: Values, *, statements: list[str], level: float) -> Judgem
         name: f"{np.median(steps_by_seed):.0f}" if np.isfinite(np.median(steps_by_seed)) else "never"
         for name, steps_by_seed in steps.items()
     }
-    return judged(statements, holds, {"steps": median_steps, "ends": mean_losses}, table=table, lines=lines)
+    return judge_statements(statements, holds, {"steps": median_steps, "ends": mean_losses}, table=table, lines=lines)
 
 
 def _steps_to(trace: Trace, level: float) -> float:

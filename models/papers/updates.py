@@ -8,7 +8,7 @@ from addnorm.coordinate_check import FLAT, Coordinates
 from models.experiment import Judgement, Lines, Values, judge
 from models.insight.baseline import loss_of_guessing
 from models.insight.outcome import final_loss
-from models.papers.judging import judged, slope
+from models.papers.judging import judge_statements, slope
 
 SAME_LOSS = 0.05  # nats up to which two final losses count as the same
 MAX_FLAT_POWER = 0.1  # an update that grows with a smaller power of depth does not grow
@@ -51,7 +51,7 @@ def bounded_update(values: Values, *, statements: list[str], bounded: str) -> Ju
         "powers": {net: float(np.mean(powers_by_seed)) for net, powers_by_seed in powers.items()},
         "everything": float(np.mean([slope(depths, row) for row in all_parameters[bounded]])),
     }
-    return judged(statements, holds, numbers, table=table, lines=lines)
+    return judge_statements(statements, holds, numbers, table=table, lines=lines)
 
 
 @judge("ends without missed")
@@ -75,7 +75,7 @@ def no_norm_needed(values: Values, *, statements: list[str]) -> Judgement:
         "ends": {name: mean_losses[name] for name in nets},
         "without": {name: mean_losses[f"{name}, no skip"] for name in nets[:2]},
     }
-    return judged(statements, holds, numbers, table=table, lines=lines)
+    return judge_statements(statements, holds, numbers, table=table, lines=lines)
 
 
 def _block_means(loss: np.ndarray) -> np.ndarray:
@@ -117,7 +117,7 @@ def wide_rates(values: Values, *, statements: list[str], normed: str, bare: str,
         "sensitivity": {net: float(excess[net].mean()) for net in nets},
         "logits": {net: float(np.median(logits[net])) for net in nets},
     }
-    return judged(statements, holds, numbers, table=table, lines=lines)
+    return judge_statements(statements, holds, numbers, table=table, lines=lines)
 
 
 @judge("change ends missed")
@@ -142,7 +142,7 @@ def smoother(values: Values, *, statements: list[str]) -> Judgement:
         "change": {name: float(by_seed.mean()) for name, by_seed in changes.items()},
         "ends": {name: float(by_seed.mean()) for name, by_seed in final_losses.items()},
     }
-    return judged(statements, holds, numbers, table=table, lines=lines)
+    return judge_statements(statements, holds, numbers, table=table, lines=lines)
 
 
 @judge("start hovers level rises missed")
@@ -176,7 +176,7 @@ def at_the_edge(values: Values, *, statements: list[str]) -> Judgement:
         "level": level,
         "rises": {name: float(np.mean(counts)) for name, counts in rises.items()},
     }
-    return judged(statements, holds, numbers, table=table, lines=lines)
+    return judge_statements(statements, holds, numbers, table=table, lines=lines)
 
 
 def _plateau(shares: np.ndarray) -> float:
@@ -221,4 +221,4 @@ def flat_over_size(values: Values, *, statements: list[str]) -> Judgement:
         "depth": {name: end_slopes["depth", name] for name in (standard, mup, by_depth)},
         "first": checks["width", mup].slope(0, "logits"),
     }
-    return judged(statements, holds, numbers, table=table, lines=lines)
+    return judge_statements(statements, holds, numbers, table=table, lines=lines)

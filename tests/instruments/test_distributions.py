@@ -85,7 +85,7 @@ def test_a_histogram_of_known_values():
     share = dict(zip(bin_centres().tolist(), found.shares.tolist(), strict=True))
     assert {place: value for place, value in share.items() if value} == {-1.0: 0.5, 1.0: 0.5}
     assert found.rms == 1
-    assert found.lost == 0.25
+    assert found.nonfinite == 0.25
 
 
 def test_the_outermost_bins_are_open_and_the_bins_symmetric():
@@ -103,7 +103,7 @@ def test_zeros_fill_the_middle_and_what_is_not_finite_has_no_share():
     none = histogram(torch.full((4,), torch.nan))
     assert np.isnan(none.shares).all()
     assert np.isnan(none.rms)
-    assert none.lost == 1
+    assert none.nonfinite == 1
 
 
 def test_the_kurtosis_of_one_outlier_among_zeros_is_about_the_width():
@@ -128,7 +128,7 @@ def test_every_arrangement_of_both_nets_has_whole_histograms(arrangement, net):
     cfg = RunConfig.arranged(arrangement, **TINY, **NETS[net])
     found, sites = measured(cfg), plan(cfg).sites
     assert found.shares.shape == (len(sites), 49)
-    np.testing.assert_allclose(found.shares.sum(1) + 0 * found.lost, 1, rtol=1e-6)
+    np.testing.assert_allclose(found.shares.sum(1) + 0 * found.nonfinite, 1, rtol=1e-6)
     assert (found.kurtosis >= 1).all()
     assert (found.kurtosis <= cfg.width).all()
     assert len(found.inside) == len(found.dead) == 2
@@ -162,7 +162,7 @@ def test_a_run_that_diverged_says_what_is_lost():
     snapshot = result_of(Replays().snapshot(cfg, 40))
     assert snapshot.step < 40
     found = result_of(distributions(snapshot))
-    assert found.lost[-1] > 0
+    assert found.nonfinite[-1] > 0
     assert np.isnan(found.dead[-1])
     assert "not finite" in tails_sentence(plan(cfg).sites, found.kurtosis)
 

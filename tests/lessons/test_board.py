@@ -433,7 +433,7 @@ def test_who_tries_many_codes_is_let_into_no_class_but_those_of_its_own_address(
 def test_of_strangers_who_try_codes_a_bounded_number_is_remembered(board: Board) -> None:
     for at in range(2 * MAX_ADDRESSES):
         board.admit("ZZZZ", str(at))
-    assert len(board._wrong_codes._codes) == MAX_ADDRESSES
+    assert len(board._wrong_codes._attempts) == MAX_ADDRESSES
 
 
 def test_only_what_is_asked_is_revealed_so_that_no_list_grows(board: Board, key: str) -> None:

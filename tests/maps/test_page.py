@@ -417,7 +417,7 @@ def test_a_map_alone_goes_on_beyond_its_turn(made_works, monkeypatch):
     these.begin(only, "me")
     until(lambda: these.state_of(only).state == "running", "a map that is running")
     turn = these._requests[only.digest].turn
-    until(lambda: time.monotonic() - turn.since > 0.6, "several turns")
+    until(lambda: time.monotonic() - turn.started_at > 0.6, "several turns")
     assert these._requests[only.digest].turn is turn
     these.begin(late, "you")
     assert first() == ["a", "b"]
