@@ -429,7 +429,7 @@ def test_who_has_tried_many_codes_is_let_in_neither_by_the_short_address_nor_by_
     assert titles(page) == ["Glossary"]
     assert module.TOO_MANY_WRONG_CODES in words(page)
     board.admit(CODE, "testclient")
-    board._wrong_codes._codes.clear()
+    board._wrong_codes._attempts.clear()
     assert titles(joined()) == [LESSONS[LESSON].title]
 
 
