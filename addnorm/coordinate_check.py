@@ -11,16 +11,18 @@ if TYPE_CHECKING:
     import torch
     from torch import nn
 
-FLAT = 0.05  # slope on log-log axes, in decades per decade, up to which a size counts as flat
-OUTPUT = "output"  # name of the site of the output
-MAX_WIDTHS, MAX_STEPS, MAX_SEEDS = 24, 100, 32
+FLAT = 0.05  # a size counts as flat up to this slope on log-log axes (decades per decade)
+OUTPUT = "output"  # name of the last site
+MAX_WIDTHS = 24
+MAX_STEPS = 100
+MAX_SEEDS = 32
 
 
 @dataclass(frozen=True)
 class Coordinates:
-    """Root mean squares size[value][seed][step][site] of one batch at several widths, or depths: see `over`.
+    """The RMS of each site on one batch, `size[value][seed][step][site]`, for models of several widths or depths.
 
-    Step 0 is before training. The last site is the output.
+    `values` are the widths or depths, `over` says which. Step 0 is before training. The last site is the output.
     """
 
     values: tuple[int, ...]
@@ -36,7 +38,10 @@ class Coordinates:
     def mean(self, step: int, site: str) -> list[float]:
         """The geometric mean over the seeds, shape (values,); NaN where a size is 0 or not finite."""
         index = self.sites.index(site)
-        return [_geometric_mean([steps[step][index] for steps in seeds]) for seeds in self.size]
+        return [
+            _geometric_mean([sizes_by_step[step][index] for sizes_by_step in sizes_by_seed])
+            for sizes_by_seed in self.size
+        ]
 
     def slope(self, step: int, site: str) -> float:
         """The slope of a site's size on log-log axes, by least squares: 0 is flat. NaN if a size is not positive."""
@@ -75,13 +80,14 @@ class Coordinates:
 
     def __str__(self) -> str:
         """A table of slopes with a line per site and a column per step, and the verdict."""
-        width = max(map(len, self.sites))
-        head = f"{'':<{width}}" + "".join(f"{f'step {step}':>9}" for step in range(self.steps + 1))
-        lines = [
-            f"{site:<{width}}" + "".join(f"{self.slope(step, site):>9.3f}" for step in range(self.steps + 1))
-            for site in self.sites
-        ]
-        return "\n".join([f"slope over {self.over} {self.values[0]} to {self.values[-1]}", head, *lines, self.verdict])
+        title = f"slope over {self.over} {self.values[0]} to {self.values[-1]}"
+        name_width = max(map(len, self.sites))
+        steps = range(self.steps + 1)
+        lines = [" " * name_width + "".join(f"step {step}".rjust(9) for step in steps)]
+        for site in self.sites:
+            slopes = "".join(f"{self.slope(step, site):>9.3f}" for step in steps)
+            lines.append(site.ljust(name_width) + slopes)
+        return "\n".join([title, *lines, self.verdict])
 
 
 def slope(values: Sequence[float], sizes: Sequence[float]) -> float:
@@ -112,9 +118,9 @@ def coordinates(
     """
     import torch
 
-    _check(widths, steps, seeds)
+    _check_arguments(widths, steps, seeds)
     sizes: list[Any] = []
-    reference: tuple[list[tuple[str, int]], list[str]] | None = None  # of the first model
+    reference: tuple[list[tuple[str, int]], list[str]] | None = None  # parameters and sites of the first model
     with torch.random.fork_rng():
         for width in widths:
             sizes_by_seed = []
@@ -137,8 +143,10 @@ def coordinates(
     return Coordinates(tuple(widths), tuple(sites), tuple(sizes))
 
 
-def _check(widths: Sequence[int], steps: int, seeds: int) -> None:
-    if not 2 <= len(set(widths)) == len(widths) <= MAX_WIDTHS or not all(isinstance(w, int) and w > 0 for w in widths):
+def _check_arguments(widths: Sequence[int], steps: int, seeds: int) -> None:
+    is_distinct = len(set(widths)) == len(widths)
+    is_positive = all(isinstance(width, int) and width > 0 for width in widths)
+    if not is_distinct or not is_positive or not 2 <= len(widths) <= MAX_WIDTHS:
         raise ValueError(f"widths is {widths!r}; legal are 2 to {MAX_WIDTHS} different whole numbers above 0.")
     for name, value, maximum in (("steps", steps, MAX_STEPS), ("seeds", seeds, MAX_SEEDS)):
         if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= maximum:
@@ -146,6 +154,7 @@ def _check(widths: Sequence[int], steps: int, seeds: int) -> None:
 
 
 def _build(build: Callable[[int], Any], width: int) -> tuple[nn.Module, torch.optim.Optimizer]:
+    """The model and the optimizer of a width. Raises ValueError if `build` fails or returns anything else."""
     try:
         pair = build(width)
     except Exception as error:
@@ -163,9 +172,9 @@ def _train(
 
     names, sizes = [], []
     for step in range(steps + 1):
-        measured = profile(model, batch, loss)
-        names = [*measured.sites, OUTPUT]
-        sizes.append((*measured.signal, float(measured.recording.scalars["output"][0])))
+        current = profile(model, batch, loss)
+        names = [*current.sites, OUTPUT]
+        sizes.append((*current.signal, float(current.recording.scalars["output"][0])))
         if step < steps:
             optimizer.zero_grad()
             loss_on(model, batch, loss).backward()

@@ -1,7 +1,8 @@
-"""Similarity of the vectors of a stream: the mean cosine between different ones."""
+"""The mean cosine between the vectors of a tensor: how alike the samples or tokens of a batch are at a site."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import torch
@@ -10,37 +11,46 @@ from torch import Tensor
 from addnorm.probe import accumulate_dtype
 from addnorm.rows import Fetch
 
-SAMPLE = 16  # vectors of a tensor that are compared
-MAX_NUMBERS = 16_384  # numbers per vector; longer vectors are sampled evenly
-GOLDEN = (5**0.5 - 1) / 2  # its multiples modulo 1 are even, and favour no position of a sequence
+MAX_VECTORS = 16  # vectors compared per tensor; the cost grows with their number
+MAX_VECTOR_NUMBERS = 16_384  # longer vectors are sampled evenly
+# Multiples of the golden ratio modulo 1 spread evenly over [0, 1) and favour no position of a sequence.
+GOLDEN_RATIO = (5**0.5 - 1) / 2
 
 
 def cosines_of(measured: Sequence[tuple[int, Tensor]]) -> list[tuple[list[int], Fetch]]:
-    """Mean cosines of tensors by site, one read for each shape. Tensors with fewer than two vectors are left out."""
-    groups: dict[tuple[torch.device, torch.Size], list[tuple[int, Tensor]]] = {}
+    """Mean cosines of (site, tensor) pairs: for each device and shape, the sites and one read of their cosines.
+
+    Tensors with fewer than two vectors are left out.
+    """
+    samples_by_shape: dict[tuple[torch.device, torch.Size], dict[int, Tensor]] = {}
     for site, tensor in measured:
-        if (sample := sample_vectors(tensor)) is not None:
-            groups.setdefault((sample.device, sample.shape), []).append((site, sample))
-    return [
-        ([site for site, _ in group], Fetch(mean_cosines(torch.stack([sample for _, sample in group]))))
-        for group in groups.values()
-    ]
+        sample = sample_vectors(tensor)
+        if sample is not None:
+            samples_by_shape.setdefault((sample.device, sample.shape), {})[site] = sample
+    fetches = []
+    for samples in samples_by_shape.values():
+        stacked = torch.stack(list(samples.values()))
+        fetches.append((list(samples), Fetch(mean_cosines(stacked))))
+    return fetches
 
 
 def sample_vectors(tensor: Tensor) -> Tensor | None:
-    """Up to SAMPLE vectors of a tensor, shape (N, D); None for fewer than two.
+    """Up to MAX_VECTORS vectors of a tensor, shape (N, D); None for fewer than two.
 
-    The vectors are the tokens of a tensor with three axes, and the samples of any other.
+    A tensor with three axes is split into tokens, any other into samples.
     """
     if tensor.ndim < 2 or tensor.is_complex() or tensor.is_nested or tensor.layout is not torch.strided:
         return None
     tokens = tensor.shape[1] if tensor.ndim == 3 else 0
     count = tensor.shape[0] * (tokens or 1)
-    indices = range(count) if count <= SAMPLE else sorted({int(k * GOLDEN % 1 * count) for k in range(SAMPLE)})
+    indices = list(range(count))
+    if count > MAX_VECTORS:
+        indices = sorted({int(k * GOLDEN_RATIO % 1 * count) for k in range(MAX_VECTORS)})
     if len(indices) < 2 or not tensor.numel():
         return None
     vectors = [tensor[divmod(index, tokens)] if tokens else tensor[index].flatten() for index in indices]
-    return torch.stack([vector[:: -(-len(vector) // MAX_NUMBERS)] for vector in vectors])
+    stride = math.ceil(len(vectors[0]) / MAX_VECTOR_NUMBERS)
+    return torch.stack([vector[::stride] for vector in vectors])
 
 
 def mean_cosines(x_KND: Tensor) -> Tensor:

@@ -24,18 +24,19 @@ if TYPE_CHECKING:
 
 Per = Literal["site", "block", "step"]
 
-MAX_PAGE_BYTES = 20_000_000  # of rows in a page of its own
-MAX_OUTPUT_BYTES = 2_000_000  # of rows in a notebook's cell
+# Bytes of rows; longer recordings are thinned.
+MAX_PAGE_BYTES = 20_000_000  # in a file written by `html` or `side_by_side`
+MAX_OUTPUT_BYTES = 2_000_000  # in the output of a notebook cell
 FRAME = (
     '<iframe title="{title}" srcdoc="{page}" sandbox="allow-scripts" '
     'style="width: 100%; height: 44rem; border: 0; resize: vertical">{fallback}</iframe>'
 )
-# Jupyter shows this in place of a frame in a notebook that is not trusted; browsers that draw the frame never do.
+# Jupyter removes the frame from a notebook that is not trusted, which leaves this text. Other browsers hide it.
 UNTRUSTED = "The player is left out because this notebook is not trusted: trust it, or run the cell again. Step {}: {}"
 
 
 class Display:
-    """Display of recordings and recorders: what has been measured so far."""
+    """Base class of recordings, recorders and profiles: displays the numbers measured so far."""
 
     def snapshot(self) -> Recording:
         """The recording so far."""
@@ -112,8 +113,8 @@ class Display:
 def side_by_side(shown: Mapping[str, Display], path: str | os.PathLike[str]) -> Path:
     """Writes a page that plays up to eight recordings, recorders or profiles on the same charts, and returns its path.
 
-    `shown`: by name, such as runs that differ in one setting or checkpoints of one model. Depth is relative if the
-    sites differ. Raises ValueError for none or more than eight, and for one without rows.
+    `shown` maps names to runs that differ in one setting, for example, or to checkpoints of one model. If their sites
+    differ, charts show relative depth. Raises ValueError for none or more than eight, and for one without rows.
     """
     from addnorm.player.charts import ORDINALS
 
@@ -131,14 +132,14 @@ def _title(recording: Recording) -> str:
 
 
 def _page(recordings: Mapping[str, Recording], max_bytes: int) -> str:
-    """A page that plays recordings, by name. Rows are thinned until they fit into `max_bytes`."""
+    """An HTML page that plays recordings by name. Keeps every second row, fourth, ... until they fit in `max_bytes`."""
     from addnorm.picture import picture
     from addnorm.player import recordings_html
 
-    most_rows = max(map(len, recordings.values()))
+    max_rows = max(map(len, recordings.values()))
     every = 1
     data = {name: b"".join(recording.lines()) for name, recording in recordings.items()}
-    while sum(map(len, data.values())) > max_bytes and every < most_rows:
+    while sum(map(len, data.values())) > max_bytes and every < max_rows:
         every *= 2
         data = {name: b"".join(recording.lines(every)) for name, recording in recordings.items()}
     facts = [f"one of {every} rows, and those with updates"] if every > 1 else []
@@ -147,7 +148,7 @@ def _page(recordings: Mapping[str, Recording], max_bytes: int) -> str:
 
 
 def _columns(recording: Recording, per: Per, *, missing: float | None) -> dict[str, list[Any]]:
-    """The columns of a table by name. `missing`: stands for a number that was not measured."""
+    """The columns of a table by name. `missing` stands for numbers that were not measured."""
 
     def column(values: Mapping[str, Iterable[float]], name: str) -> list[float | None]:
         pairs = zip(values[name], recording.masks[name], strict=True)

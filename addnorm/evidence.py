@@ -15,18 +15,22 @@ NO_VERSION = -1
 
 
 class Evidence:
-    """Collects evidence for the rows of a recording. `graph`: of the traced pass, None if tracing failed."""
+    """Collects evidence for the rows of a recording. `graph` is that of the traced pass, None if tracing failed."""
 
     def __init__(self) -> None:
         self.graph: Graph | None = None
         self._weights: Weights | None = None
         self._expected: frozenset[int] = frozenset()  # matrices that should receive a gradient
-        self._traced_calls: list[int] = []  # by site, calls of its module in the traced pass
+        self._traced_calls: list[int] = []  # for each site, the calls of its module in the traced pass
         self._fingerprints_due = True  # matrices are compared once, in the first row of a new recording
-        self._version = NO_VERSION  # of the earliest matrix's gradient at the last update
+        self._version = NO_VERSION  # torch's version of the earliest matrix's gradient at the last update
 
     def begin(self, weights: Weights, updated: Iterable[Tensor], calls: Sequence[int], *, resumed: bool) -> None:
-        """Begins a recording. `updated`: tensors that updates change; `calls`: by site, in the traced pass."""
+        """Begins a recording.
+
+        `updated` are the tensors that the optimizer changes. `calls` counts, for each site, the calls of its module in
+        the traced pass.
+        """
         self.graph = None
         self._weights = weights
         self._traced_calls = list(calls)
@@ -39,7 +43,7 @@ class Evidence:
             row.calls = calls
 
     def measure_leftover_gradient(self, row: PendingRow) -> None:
-        """Measures a gradient left from the step before; call at the start of a backward pass that counts."""
+        """Measures the gradient that the previous step left behind. Call it when a recorded backward pass begins."""
         version = self._version
         self._version = NO_VERSION
         grad = self._weights.earliest_gradient if self._weights is not None else None
@@ -48,8 +52,10 @@ class Evidence:
             row.leftover_size = max(1, grad.numel())
 
     def fill_row(self, row: PendingRow) -> None:
-        """Adds to a row, before the update: blocks and expected gradients of the matrices, frozen matrices that receive
-        a gradient and, once, the fingerprints that reveal equal matrices.
+        """Adds the state of the matrices before the update to a row.
+
+        These are their blocks, which of them expect a gradient, frozen ones that receive one and, in the first row, the
+        fingerprints that reveal equal matrices.
         """
         if self._weights is None:
             return

@@ -1,7 +1,7 @@
-"""Faults of a training loop that training survives, from the rows of a recording.
+"""Finds faults of a training loop that do not stop training, from the rows of a recording.
 
-Copied or unreached weights, a cut graph, clipping and a missing zero_grad, each since the step when it began. Healthy
-loops have none of them.
+Checks for copied or unreached weights, a cut graph, clipping and a missing zero_grad, and reports the step at which
+each began. Healthy loops have none of them.
 """
 
 from __future__ import annotations
@@ -18,11 +18,13 @@ from addnorm.words import first_non_finite, number
 if TYPE_CHECKING:
     from addnorm.recording import Recording
 
-CLIPPED_ROWS = 20  # successive rows with clipping before a finding, and rows before which no explosion is judged
-MIN_CLIPPING_FACTOR = 1.01  # between the norms before and after; below it, clipping has not acted
-EXPLODED_ROWS = 5  # the latest rows, whose median is compared with that of rows before them
-REMEMBERED_ROWS = 200  # rows before them
-MAX_NAMES = 3  # in a sentence
+CLIPPED_ROWS = 20  # successive clipped rows that make a finding
+MIN_CLIPPING_FACTOR = 1.01  # norm before clipping over norm after it; below this, clipping has not acted
+# An explosion: the median norm of the latest rows is far above that of the rows before them.
+LATEST_ROWS = 5
+MIN_EARLIER_ROWS = 20
+MAX_EARLIER_ROWS = 200
+MAX_NAMES = 3  # listed in a sentence
 
 
 class Clip(NamedTuple):
@@ -45,15 +47,16 @@ class Faults:
         self._unreached: set[int] = set()  # matrices without a gradient so far
         self._first_step = 0
         self._thawed: dict[int, int] = {}  # frozen matrix -> step since which it receives a gradient
-        self._leftover_steps: list[int] = []  # of the latest successive rows with a leftover gradient
-        self._fewest_calls = self._most_calls = 0
+        self._leftover_steps: list[int] = []  # steps of the latest successive rows with a leftover gradient
+        self._fewest_calls = 0
+        self._most_calls = 0
         self._clips: deque[Clip] = deque(maxlen=CLIPPED_ROWS)
-        self._latest_norms: deque[tuple[int, float]] = deque(maxlen=EXPLODED_ROWS)  # with their steps
-        self._earlier_norms: deque[float] = deque(maxlen=REMEMBERED_ROWS)
-        self._clipping: dict[str, Diagnostic] = {}  # by id, with the numbers of the row where it was first made
+        self._latest_clips: deque[Clip] = deque(maxlen=LATEST_ROWS)
+        self._earlier_norms: deque[float] = deque(maxlen=MAX_EARLIER_ROWS)  # before clipping
+        self._clipping: dict[str, Diagnostic] = {}  # findings by id; their numbers stay those of the first row
 
     def check(self, recording: Recording, row: int) -> list[Diagnostic]:
-        """The faults up to a row."""
+        """The faults up to a row, which must be the one after the last row checked."""
         findings = [
             self._check_copies(recording, row),
             self._check_batch(recording, row),
@@ -67,7 +70,7 @@ class Faults:
         return [finding for finding in findings if finding is not None]
 
     def _check_copies(self, recording: Recording, row: int) -> Diagnostic | None:
-        """Matrices that equal another one before the first update."""
+        """Finds matrices that equal another one before the first update."""
         if self._rows:
             return self._copies
         first_equal = recording.fact("copy_of", row)
@@ -84,7 +87,7 @@ class Faults:
         return self._copies
 
     def _check_batch(self, recording: Recording, row: int) -> Diagnostic | None:
-        """The first row that is not finite, if its batch was not finite either."""
+        """Finds the first row that is not finite, if its batch was not finite either."""
         (batch,) = recording.values_at("input", row)
         if batch is None or math.isfinite(batch):
             return self._batch
@@ -95,7 +98,7 @@ class Faults:
         return self._batch
 
     def _check_leftover(self, recording: Recording, row: int) -> Diagnostic | None:
-        """Gradients of the step before that remain when the next ones are computed."""
+        """Finds gradients of the previous step that remain when the next ones are computed."""
         (leftover,) = recording.values_at("gradient_left", row)
         if leftover is None or not leftover > 0:
             self._leftover_steps = []
@@ -111,10 +114,11 @@ class Faults:
         return Diagnostic.from_rule("AN-G3", since, sentence, gradient_left=leftover, rows=len(self._leftover_steps))
 
     def _check_unreached(self, recording: Recording, row: int) -> Iterable[Diagnostic]:
-        """Matrices that no gradient reaches, because the graph is cut or for other reasons."""
+        """Finds matrices that no gradient reaches, because the graph is cut or for other reasons."""
         if row in recording.skipped or not recording.matrices:
             return
-        step, total = recording.steps[row], len(recording.matrices)
+        step = recording.steps[row]
+        total = len(recording.matrices)
         absent = set(recording.fact("absent", row))
         zero = set(recording.fact("zero", row))
         if not self._rows:
@@ -129,9 +133,10 @@ class Faults:
         elif self._cut_since is None:
             self._cut_since = step
         if self._cut_since is not None:
+            verb = "receives" if len(cut_off) == 1 else "receive"
             sentence = (
                 f"The graph is cut by {label}: no gradient comes back past it, and {_module_list(recording, cut_off)} "
-                f"{'receives' if len(cut_off) == 1 else 'receive'} none."
+                f"{verb} none."
             )
             yield Diagnostic.from_rule("AN-G2", self._cut_since, sentence, place=label, matrices=len(cut_off), of=total)
 
@@ -144,22 +149,23 @@ class Faults:
             )
 
     def _check_clipping(self, recording: Recording, row: int) -> Iterable[Diagnostic]:
-        """Clipping that acts on every update, or hides a gradient that explodes."""
-        (before,), (after,) = recording.values_at("grad_norm_unclipped", row), recording.values_at("grad_norm", row)
+        """Finds clipping that acts on every update, and clipping that hides a gradient that explodes."""
+        (before,) = recording.values_at("grad_norm_unclipped", row)
+        (after,) = recording.values_at("grad_norm", row)
         if before is None or after is None or not 0 < after < math.inf or not 0 < before < math.inf:
             return
         clip = Clip(recording.steps[row], before, after)
         self._clips.append(clip)
-        if len(self._latest_norms) == EXPLODED_ROWS:
-            self._earlier_norms.append(self._latest_norms[0][1])
-        self._latest_norms.append((clip.step, before))
+        if len(self._latest_clips) == LATEST_ROWS:
+            self._earlier_norms.append(self._latest_clips[0].before)
+        self._latest_clips.append(clip)
         yield from self._check_constant_clipping()
         yield from self._check_explosion(after)
 
     def _check_constant_clipping(self) -> Iterable[Diagnostic]:
         factors = [clip.before / clip.after for clip in self._clips]
-        is_full = len(factors) == CLIPPED_ROWS
-        if not is_full or min(factors) <= MIN_CLIPPING_FACTOR or geometric_mean(factors) <= RULES["AN-C1"].threshold:
+        always_acts = len(factors) == CLIPPED_ROWS and min(factors) > MIN_CLIPPING_FACTOR
+        if not always_acts or geometric_mean(factors) <= RULES["AN-C1"].threshold:
             self._clipping.pop("AN-C1", None)
             return
         first = self._clips[0]
@@ -171,22 +177,22 @@ class Faults:
         yield self._clipping.setdefault("AN-C1", Diagnostic.from_rule("AN-C1", first.step, sentence, **numbers))
 
     def _check_explosion(self, after: float) -> Iterable[Diagnostic]:
-        usual = median(self._earlier_norms or [math.inf])
-        latest = median(norm for _, norm in self._latest_norms)
-        explodes = len(self._earlier_norms) >= CLIPPED_ROWS and latest > RULES["AN-C2"].threshold * usual
+        earlier = median(self._earlier_norms or [math.inf])
+        latest = median(clip.before for clip in self._latest_clips)
+        explodes = len(self._earlier_norms) >= MIN_EARLIER_ROWS and latest > RULES["AN-C2"].threshold * earlier
         if "AN-C2" not in self._clipping and explodes:
-            since = self._latest_norms[0][0]
+            since = self._latest_clips[0].step
             sentence = (
                 f"Clipping hides a gradient that explodes: around step {since} it is {number(latest)} before clipping, "
-                f"{number(latest / usual)} times what it was before."
+                f"{number(latest / earlier)} times what it was before."
             )
-            numbers = {"gradient": latest, "usual": usual, "after": after}
+            numbers = {"gradient": latest, "usual": earlier, "after": after}
             self._clipping["AN-C2"] = Diagnostic.from_rule("AN-C2", since, sentence, **numbers)
         if "AN-C2" in self._clipping:
             yield self._clipping["AN-C2"]
 
     def _check_thawed(self, recording: Recording, row: int) -> Diagnostic | None:
-        """Matrices that receive a gradient although they were frozen when the recording began."""
+        """Finds matrices that receive a gradient although they were frozen when the recording began."""
         thawed = [matrix for matrix in recording.fact("thawed", row) if matrix < len(recording.frozen)]
         self._thawed = {matrix: self._thawed.get(matrix, recording.steps[row]) for matrix in thawed}
         if not thawed:
@@ -200,13 +206,14 @@ class Faults:
         return Diagnostic.from_rule("AN-W2", since, sentence, matrices=len(thawed), frozen=len(recording.frozen))
 
     def _check_calls(self, recording: Recording, row: int) -> Diagnostic | None:
-        """The module whose number of calls differs most from the first pass."""
-        usual, calls = recording.calls, recording.fact("calls", row)
-        if not calls or not len(calls) == len(usual) == len(recording.sites):
+        """Finds the module whose number of calls differs most from the traced pass."""
+        traced_calls = recording.calls
+        calls = recording.fact("calls", row)
+        if not calls or not len(calls) == len(traced_calls) == len(recording.sites):
             return self._calls
-        site = max(range(len(calls)), key=lambda index: abs(calls[index] - usual[index]))
-        fewest_calls, most_calls = sorted((calls[site], usual[site]))
-        if most_calls < 2:  # a block that is left out at random
+        site = max(range(len(calls)), key=lambda index: abs(calls[index] - traced_calls[index]))
+        fewest_calls, most_calls = sorted((calls[site], traced_calls[site]))
+        if most_calls < 2:  # stochastic depth leaves blocks out at random
             return self._calls
         if self._calls is None or fewest_calls < self._fewest_calls or most_calls > self._most_calls:
             since = self._calls.since if self._calls else recording.steps[row]
@@ -214,15 +221,15 @@ class Faults:
             self._most_calls = max(most_calls, self._most_calls)
             sentence = (
                 f"{recording.sites[site].module} is called {self._fewest_calls} to {self._most_calls} times in a pass; "
-                f"a row holds at most the first {usual[site]} calls."
+                f"a row holds at most the first {traced_calls[site]} calls."
             )
-            numbers = {"fewest": self._fewest_calls, "most": self._most_calls, "row": usual[site]}
+            numbers = {"fewest": self._fewest_calls, "most": self._most_calls, "row": traced_calls[site]}
             self._calls = Diagnostic.from_rule("AN-S2", since, sentence, **numbers)
         return self._calls
 
 
 def from_step(step: int) -> str:
-    """The beginning of a sentence that holds since a step."""
+    """The opening words of a sentence about everything since a step."""
     return f"From step {step} on" if step else "From the start"
 
 

@@ -6,8 +6,8 @@ import math
 
 VERSION = 2  # of the format; a reader refuses a higher one
 
-NAN, INFINITE, NEGATIVE = "NaN", "Infinity", "-Infinity"
-NON_FINITE = {NAN: math.nan, INFINITE: math.inf, NEGATIVE: -math.inf}  # JSON has no such numbers
+# JSON has no such numbers: a recording stores their names.
+NON_FINITE = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 
 SITE_SERIES = ("act_rms", "grad_rms", "sample_cosine")
 BLOCK_SERIES = ("weight_grad_rms", "update_to_weight")
@@ -16,18 +16,24 @@ SERIES = SITE_SERIES + BLOCK_SERIES + DETAILS
 OPTIONAL_SERIES = ("sample_cosine", "update_to_weight", *DETAILS)  # measured in some rows only
 SCALARS = ("loss", "lr", "grad_norm", "output", "grad_norm_unclipped", "input", "gradient_left")
 FACTS = ("copy_of", "absent", "zero", "thawed", "calls")  # lists of counts, only in rows where they are not empty
-BINS = 32  # of a histogram
+BINS = 32  # in a histogram
 BIN_ENDS_RMS = 4.0  # the outer bins end at this many RMS on either side
+# Names of series in version 1 of the format, and the reverse.
 IN_VERSION_1 = {"act_rms": "act", "grad_rms": "grad", "weight_grad_rms": "weight_grad", "update_to_weight": "update"}
-FROM_VERSION_1 = {old: name for name, old in IN_VERSION_1.items()}
+FROM_VERSION_1 = {old_name: name for name, old_name in IN_VERSION_1.items()}
 
 Number = float | str | None
 
 
 def encode_number(value: float | None, digits: int = 7) -> Number:
-    """A number as the file stores it: rounded, by name if it is not finite, None if it was not measured."""
+    """A number as the file stores it: rounded to `digits` significant digits, or the name of a non-finite one.
+
+    None stands for a number that was not measured.
+    """
     if value is None:
         return None
     if math.isfinite(value):
         return float(f"{value:.{digits}g}")
-    return NAN if math.isnan(value) else INFINITE if value > 0 else NEGATIVE
+    if math.isnan(value):
+        return "NaN"
+    return "Infinity" if value > 0 else "-Infinity"

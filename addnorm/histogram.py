@@ -7,34 +7,37 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from addnorm.cosine import GOLDEN
+from addnorm.cosine import GOLDEN_RATIO
 from addnorm.format import BIN_ENDS_RMS, BINS
 from addnorm.probe import accumulate_dtype
 from addnorm.rows import Fetch
 
-MAX_VALUES = 65_536  # values of a tensor that are counted; larger tensors are sampled evenly
-EDGE = 1e-9  # in bins: a value this near below an edge belongs to the bin above
+MAX_VALUES = 65_536  # counted per tensor; larger tensors are sampled evenly
+EDGE_TOLERANCE = 1e-9  # bins; a value this close below an edge counts in the bin above
 
 
 def histograms_of(measured: Sequence[tuple[int, Tensor]]) -> list[tuple[list[int], Fetch]]:
-    """Bin shares of tensors by site, BINS numbers per site, one read for each size."""
-    groups: dict[tuple[torch.device, int], list[tuple[int, Tensor]]] = {}
+    """Histograms of (site, tensor) pairs: for each device and size, the sites and one read of BINS shares per site."""
+    samples_by_size: dict[tuple[torch.device, int], dict[int, Tensor]] = {}
     for site, tensor in measured:
-        if (sample := sample_values(tensor)) is not None:
-            groups.setdefault((sample.device, len(sample)), []).append((site, sample))
-    return [
-        ([site for site, _ in group], Fetch(bin_shares(torch.stack([sample for _, sample in group])).flatten()))
-        for group in groups.values()
-    ]
+        sample = sample_values(tensor)
+        if sample is not None:
+            samples_by_size.setdefault((sample.device, len(sample)), {})[site] = sample
+    fetches = []
+    for samples in samples_by_size.values():
+        stacked = torch.stack(list(samples.values()))
+        fetches.append((list(samples), Fetch(bin_shares(stacked).flatten())))
+    return fetches
 
 
 def sample_values(tensor: Tensor) -> Tensor | None:
     """Up to MAX_VALUES values of a tensor, shape (N,); None if it has none or they are not real."""
     if tensor.is_complex() or tensor.is_nested or tensor.layout is not torch.strided or not tensor.numel():
         return None
-    flat, dtype = tensor.flatten(), accumulate_dtype(tensor.device)
+    flat = tensor.flatten()
+    dtype = accumulate_dtype(tensor.device)
     if len(flat) > MAX_VALUES:
-        indices = torch.arange(MAX_VALUES, device=tensor.device, dtype=dtype) * GOLDEN % 1 * len(flat)
+        indices = torch.arange(MAX_VALUES, device=tensor.device, dtype=dtype) * GOLDEN_RATIO % 1 * len(flat)
         flat = flat[indices.long().clamp(max=len(flat) - 1)]
     return flat.to(dtype)
 
@@ -46,10 +49,12 @@ def bin_shares(x_KN: Tensor) -> Tensor:
     """
     is_finite = x_KN.isfinite()
     x = torch.where(is_finite, x_KN, 0.0)
-    peak = x.abs().amax(-1, keepdim=True)  # divided out first: a square may be too large or too small for a float
-    x = x / torch.where(peak > 0, peak, 1.0)
-    rms = (x.square().sum(-1, keepdim=True) / is_finite.sum(-1, keepdim=True).clamp(min=1)).sqrt()
-    position = x / torch.where(rms > 0, rms, 1.0) * (BINS / (2 * BIN_ENDS_RMS)) + BINS / 2
-    bins = (position + EDGE).floor().clamp(0, BINS - 1).long()
+    peak = x.abs().amax(-1, keepdim=True)
+    x = x / torch.where(peak > 0, peak, 1.0)  # else squares may overflow or underflow
+    finite_count = is_finite.sum(-1, keepdim=True).clamp(min=1)
+    rms = (x.square().sum(-1, keepdim=True) / finite_count).sqrt()
+    bins_per_rms = BINS / (2 * BIN_ENDS_RMS)
+    position = x / torch.where(rms > 0, rms, 1.0) * bins_per_rms + BINS / 2
+    bins = (position + EDGE_TOLERANCE).floor().clamp(0, BINS - 1).long()
     counts = torch.zeros(len(x), BINS, dtype=x.dtype, device=x.device)
     return counts.scatter_add_(1, bins, is_finite.to(x.dtype)) / x.shape[1]

@@ -1,10 +1,13 @@
-"""The law by which the signal grows over depth, and the arrangement known to grow so.
+"""Infers the law by which the signal grows over depth, and the arrangement that explains it.
 
-A branch that reads a normed copy adds the same mean square at every depth, so the signal grows like the square root of
-depth; one that reads the raw stream adds in proportion to it, which makes it grow exponentially; branches that all add
-in one direction, as training may teach them, make it grow in proportion to depth; a norm after every sum keeps its size
-(Xiong 2020, 2002.04745; He 2016, 1603.05027; Yang 2019, 1902.08129 for nets without skips). Other nets grow like these
-over a few sites, so a law is named only if it fits clearly best, and an arrangement only if the gradient agrees.
+- A branch that reads a normed copy adds the same mean square at every depth: the signal grows like the square root of
+  depth.
+- A branch that reads the raw stream adds in proportion to it: the signal grows exponentially.
+- Trained branches may all add in one direction: the signal grows in proportion to depth.
+- A norm after every sum keeps the size constant.
+
+Sources: Xiong 2020, 2002.04745; He 2016, 1603.05027; Yang 2019, 1902.08129 for nets without skips. Other nets grow like
+these over a few sites, so a law is named only if it clearly fits best, and an arrangement only if the gradient agrees.
 """
 
 from __future__ import annotations
@@ -21,22 +24,24 @@ from addnorm.words import STEP, number
 if TYPE_CHECKING:
     from addnorm.recording import Recording, SiteInfo
 
-# "Spread" is the largest size over the smallest.
-MIN_SITES = 6  # needed to tell a law, without the first
-CONSTANT_SPREAD = 1.2  # largest spread that counts as constant, without a trend
-TREND = 1.02  # factor over depth; a larger one is a trend if it also exceeds two standard deviations
-CLEAR_SPREAD = 1.5  # smallest spread by which a law can be told
-POOR_FIT = 0.045  # RMS distance from a fit in logarithms, over the logarithm of the spread; above it the fit is poor
-APART = 1.3  # factor by which every other law must fit worse
-# A law is the power of the size that gains the same at every site.
+# The spread of sizes is the ratio of the largest to the smallest.
+MIN_SITES = 6  # sites needed to infer a law; the first site of the stream does not count
+MAX_CONSTANT_SPREAD = 1.2  # sizes with a larger spread are not constant
+MIN_TREND = 1.02  # factor from first to last site; a trend also exceeds two standard deviations
+MIN_GROWTH_SPREAD = 1.5  # with a smaller spread, all laws look alike
+# RMS distance from the best fit, in logarithms, as a share of the logarithm of the spread; above it no law fits.
+MAX_FIT_ERROR = 0.045
+MIN_MARGIN = 1.3  # factor by which every other law must fit worse
+# A power law by its exponent p: the p-th power of the size grows linearly over depth.
 POWERS = {"root": 2.0, "linear": 1.0}
-UNNAMED_POWERS = (3.0, 4 / 3, 2 / 3, 1 / 2)  # of laws without a name here: depth to the 1/3, 3/4, 3/2 and 2
-SMALLEST = 1e-140  # power of a size, relative to the largest, below which it counts as this
-LITTLE_SPREAD = 1.25  # of signal and gradient, below which the branches add little, or a norm takes it back
+UNNAMED_POWERS = (3.0, 4 / 3, 2 / 3, 1 / 2)  # growth like depth to the 1/3, 3/4, 3/2 and 2: rivals without a name
+MIN_RELATIVE_POWER = 1e-140  # powers of sizes relative to the largest are raised to this, to stay invertible
+LITTLE_SPREAD = 1.25  # if signal and gradient spread less, branches add little, or a norm takes it back
 MAX_RATE_DIFFERENCE = 0.25  # share by which the logarithms of two rates may differ
-# The gradient falls as this power of the signal if every branch adds as much as the one before: 1 if the branch's two
-# gains are equal (`theory.branch_gains`). Tanh without a norm has 1.8 at 24 blocks, and more below.
-RETURN_POWERS = (0.75, 1.4)
+# In a pre-norm net the gradient falls as a power of the signal within these bounds: 1 if a branch's two gains are equal
+# (`theory.branch_gains`). Tanh without a norm has 1.8 at 24 blocks, and more with fewer.
+MIN_RETURN_POWER = 0.75
+MAX_RETURN_POWER = 1.4
 
 ARRANGEMENTS = {
     "pre-norm": "every branch adds about as much as the one before",
@@ -51,9 +56,10 @@ ARRANGEMENTS = {
 
 @dataclass(frozen=True)
 class GrowthLaw:
-    """A law over depth. `kind`: constant, slight, root, linear, exponential or none; empty without a fit.
+    """A law of growth over depth.
 
-    `rate`: factor from site to site of an exponential law.
+    `kind` is constant, slight (too little growth to infer a law), root, linear, exponential or none (no law fits). It
+    is empty if the sizes cannot be fitted. `rate` is the factor from site to site of an exponential law.
     """
 
     kind: str = ""
@@ -61,51 +67,57 @@ class GrowthLaw:
     rate: float = math.nan
 
     def predicate(self) -> str:
-        """The law as a predicate of the signal; empty if none can be told."""
-        factor = max(self.rate, 1 / self.rate)
+        """The law in words that follow "the signal"; empty if there is no law."""
+        verb = "grows" if self.rate > 1 else "shrinks"
+        factor = number(max(self.rate, 1 / self.rate))
         return {
             "constant": "has the same size at every depth",
             "root": "grows, by the best fit, like the square root of depth",
             "linear": "grows, by the best fit, in proportion to depth",
-            "exponential": f"{'grows' if self.rate > 1 else 'shrinks'}, by the best fit, exponentially, by a factor of "
-            f"{number(factor)} from site to site",
+            "exponential": f"{verb}, by the best fit, exponentially, by a factor of {factor} from site to site",
         }.get(self.kind, "")
 
 
 def law_of(sizes: Sequence[float]) -> GrowthLaw:
-    """The law that sizes over depth follow."""
+    """The law that sizes over depth follow: constant, or the law that fits clearly better than all others."""
     if len(sizes) < MIN_SITES or not all(0 < size < math.inf for size in sizes):
         return GrowthLaw()
     spread = max(sizes) / min(sizes)
     logs = [math.log(size) for size in sizes]
-    start, rate = fit_line(logs, [1.0] * len(logs))
-    exponential = _rms_distance(logs, [start + rate * index for index in range(len(logs))])
-    trend = abs(rate * (len(logs) - 1))
-    if spread <= CONSTANT_SPREAD and trend <= max(2 * exponential, math.log(TREND)):
+    start, log_rate = fit_line(logs, [1.0] * len(logs))
+    exponential_distance = _rms_distance(logs, [start + log_rate * index for index in range(len(logs))])
+    trend = abs(log_rate * (len(logs) - 1))
+    if spread <= MAX_CONSTANT_SPREAD and trend <= max(2 * exponential_distance, math.log(MIN_TREND)):
         return GrowthLaw("constant", spread)
-    if spread < CLEAR_SPREAD:
+    if spread < MIN_GROWTH_SPREAD:
         return GrowthLaw("slight", spread)
+
     distances = {name: _power_law_distance(logs, power) for name, power in POWERS.items()}
-    distances["exponential"] = exponential
-    rising = logs if rate > 0 else [-log for log in logs]
-    unnamed_powers = UNNAMED_POWERS if rate >= 0 else (*UNNAMED_POWERS, *POWERS.values())
-    unnamed = [_power_law_distance(rising, power) for power in unnamed_powers]
+    distances["exponential"] = exponential_distance
     kind = min(distances, key=distances.__getitem__)
-    best, second = sorted([*distances.values(), *unnamed])[:2]
-    if distances[kind] > min(best, POOR_FIT * math.log(spread)) or second < APART * best:
+    # Rivals without a name; if the sizes fall, these are power laws of their reciprocals.
+    rising = logs if log_rate > 0 else [-log for log in logs]
+    rival_powers = UNNAMED_POWERS if log_rate >= 0 else (*UNNAMED_POWERS, *POWERS.values())
+    rival_distances = [_power_law_distance(rising, power) for power in rival_powers]
+    best, second = sorted([*distances.values(), *rival_distances])[:2]
+    fits = distances[kind] <= min(best, MAX_FIT_ERROR * math.log(spread))
+    if not fits or second < MIN_MARGIN * best:
         return GrowthLaw("none", spread)
-    return GrowthLaw(kind, spread, math.exp(rate) if kind == "exponential" else math.nan)
+    return GrowthLaw(kind, spread, math.exp(log_rate) if kind == "exponential" else math.nan)
 
 
 def law_of_stream(sizes: Sequence[float]) -> GrowthLaw:
-    """The law of all sites, else of every second one, because sublayers may alternate between large and small sums."""
+    """The law of all sites, or if none fits, of every second one: sublayers may alternate large and small sums."""
     law = law_of(sizes)
     if law.kind != "none":
         return law
-    alternate = law_of(sizes[::-2][::-1])
+    every_second = sizes[::-2][::-1]  # includes the last
+    alternate = law_of(every_second)
     if alternate.kind in ("", "slight"):
         return law
-    return replace(alternate, rate=math.sqrt(alternate.rate)) if alternate.kind == "exponential" else alternate
+    if alternate.kind == "exponential":
+        return replace(alternate, rate=math.sqrt(alternate.rate))
+    return alternate
 
 
 def fit_line(y: Sequence[float], weights: Sequence[float]) -> tuple[float, float]:
@@ -120,7 +132,7 @@ def fit_line(y: Sequence[float], weights: Sequence[float]) -> tuple[float, float
 
 
 def stream_of(sites: Sequence[SiteInfo]) -> list[int]:
-    """Indices of the sites in the longest stream that have its commonest shape, without the first."""
+    """Indices of the sites on the longest stream, except sites of an uncommon shape and the first of the others."""
     streams: list[list[int]] = [[]]
     for index, site in enumerate(sites):
         if site.kind == "start":
@@ -133,9 +145,9 @@ def stream_of(sites: Sequence[SiteInfo]) -> list[int]:
 
 
 def starting_arrangement(recording: Recording) -> str:
-    """The arrangement whose signal and gradient the first row resembles, before training changes the weights.
+    """The arrangement, a key of ARRANGEMENTS, whose signal and gradient those of the first row resemble; else empty.
 
-    "little" if neither changes much over depth, empty if it resembles none.
+    The first row is measured before training changes the weights.
     """
     stream = stream_of(recording.sites)
     act = [recording.row("act_rms", 0)[index] for index in stream]
@@ -149,9 +161,9 @@ def law_at(recording: Recording, row: int) -> GrowthLaw:
 
 
 def law_sentence(signal: GrowthLaw, arrangement: str, *, is_later: bool) -> str:
-    """A template on the law of a row and the arrangement that the net started like; empty if neither is clear.
+    """A sentence template on the law of a row and on the net's starting arrangement; empty if neither is clear.
 
-    `is_later`: the row is not the first.
+    `is_later`: whether the row comes after the first.
     """
     sentences = []
     if predicate := signal.predicate():
@@ -167,25 +179,33 @@ def law_sentence(signal: GrowthLaw, arrangement: str, *, is_later: bool) -> str:
 
 
 def arrangement_of(act: Sequence[float], grad: Sequence[float], *, has_sums: bool) -> str:
-    """The arrangement by signal and gradient over depth, as in `starting_arrangement`.
+    """The arrangement that signal and gradient over depth resemble, as in `starting_arrangement`.
 
-    `has_sums`: branches are added to a stream.
+    `has_sums`: whether branches are added to a stream.
     """
-    signal, gradient = law_of_stream(act), law_of_stream(grad[::-1])
-    if not (signal.kind and gradient.kind):
+    signal = law_of_stream(act)
+    gradient = law_of_stream(grad[::-1])
+    if not signal.kind or not gradient.kind:
         return ""
-    is_product = _have_same_rate(signal, gradient)
     if not has_sums:
-        is_normed = (signal.kind, gradient.kind) == ("constant", "exponential")
-        return "plain" if is_product else "plain + norm" if is_normed else ""
-    if len({*act}) == len({*grad}) == 1:
+        return _arrangement_without_sums(signal, gradient)
+    if len(set(act)) == len(set(grad)) == 1:
         return "ReZero"
     if max(signal.spread, gradient.spread) < LITTLE_SPREAD:
         return "little"
-    low, high = RETURN_POWERS
-    if signal.kind == "root":
-        return "pre-norm" if low <= _return_power(act, grad) <= high else ""
-    return "post-norm" if signal.kind == "constant" else "residual only" if is_product and signal.rate > 1 else ""
+    is_arrangement = {
+        "pre-norm": signal.kind == "root" and MIN_RETURN_POWER <= _return_power(act, grad) <= MAX_RETURN_POWER,
+        "post-norm": signal.kind == "constant",
+        "residual only": _have_same_rate(signal, gradient) and signal.rate > 1,
+    }
+    return next((name for name, is_alike in is_arrangement.items() if is_alike), "")
+
+
+def _arrangement_without_sums(signal: GrowthLaw, gradient: GrowthLaw) -> str:
+    if _have_same_rate(signal, gradient):
+        return "plain"
+    is_normed = (signal.kind, gradient.kind) == ("constant", "exponential")
+    return "plain + norm" if is_normed else ""
 
 
 def _have_same_rate(signal: GrowthLaw, gradient: GrowthLaw) -> bool:
@@ -206,11 +226,8 @@ def _return_power(act: Sequence[float], grad: Sequence[float]) -> float:
 
 
 def _power_law_distance(logs: Sequence[float], power: float) -> float:
-    """The distance of sizes, given their logarithms, from a law by which their power gains the same at every site.
-
-    Infinite if it gains nothing.
-    """
-    largest = max(logs)  # divided out, so that the powers stay within the range of floats
+    """RMS distance, in logarithms, of sizes from the power law that fits them best; infinite if they do not grow."""
+    largest = max(logs)  # dividing by it keeps the powers within the range of floats
     powers = _clamp([math.exp(power * (log - largest)) for log in logs])
     start, gain = fit_line(powers, [1 / value**2 for value in powers])
     if gain <= 0:
@@ -220,7 +237,7 @@ def _power_law_distance(logs: Sequence[float], power: float) -> float:
 
 
 def _clamp(values: list[float]) -> list[float]:
-    return values if min(values) >= SMALLEST else [max(value, SMALLEST) for value in values]
+    return [max(value, MIN_RELATIVE_POWER) for value in values]
 
 
 def _rms_distance(logs: Sequence[float], fitted: Sequence[float]) -> float:

@@ -1,7 +1,7 @@
-"""Which backward passes a row records: those whose gradients make up the update, and the losses they start from.
+"""Selects the backward passes that a row records: those whose gradients make up the update, and their losses.
 
 Between two updates a loop may also compute gradients that no update uses: for a penalty, for an attack on the input, or
-in a first pass that `zero_grad` throws away. Tensor hooks run in all of these alike.
+in a first pass that `zero_grad` discards. Tensor hooks run in all of them.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ from typing import Any
 import torch
 from torch import Tensor
 
-# Rank of a backward pass, by what it does for the parameters. A row records the passes of its highest rank.
-NO_PARAMETERS = 0  # gives them no gradient
+# Rank of a backward pass, by what it does with the parameters' gradients. A row records the passes of its highest rank.
+NO_PARAMETERS = 0  # computes none
 CREATES_GRAPH = 1  # `autograd.grad` with create_graph
 RETURNS_GRADIENTS = 2  # `autograd.grad`
 ACCUMULATES = 3  # `backward`, into `.grad`
 
 _listeners: list[BackwardPasses] = []
 _original_backward = torch.autograd.backward
-_depth = 0  # of nested calls of `backward`, as reentrant checkpoints make them
+_depth = 0  # number of nested calls of `backward`; reentrant checkpoints nest them
 
 
 def is_transforming() -> bool:
@@ -30,16 +30,16 @@ def is_transforming() -> bool:
 
 
 def _is_batched(grad: Tensor) -> bool:
-    """Whether a gradient stands for many at once (`is_grads_batched`, vmap)."""
+    """Whether a tensor holds a batch of gradients (`is_grads_batched`, vmap)."""
     return torch._C._functorch.is_batchedtensor(grad) or torch._C._functorch.is_legacy_batchedtensor(grad)
 
 
 class BackwardPasses:
     """Ranks the backward passes of a row from inside their hooks.
 
-    `trained`: the tensors that updates change. `on_begin` is called for each pass that counts with: whether it replaces
-    all gradients so far, the number of the first forward pass that it reaches, and the loss that `backward` was called
-    on if that is one number. `on_end` is called when such a pass is over.
+    `trained` returns the tensors that updates change. Each recorded pass calls `on_begin(replaces, pass_number, loss)`:
+    whether it replaces all gradients so far, the number of the first forward pass that it reaches, and the loss that
+    `backward` was called on, None unless that is a single number. It calls `on_end()` when it is over.
     """
 
     def __init__(
@@ -48,27 +48,26 @@ class BackwardPasses:
         on_begin: Callable[[bool, int, Tensor | None], None],
         on_end: Callable[[], None],
     ) -> None:
-        self.first_alone = False  # only the first evaluation of the update's closure counts
+        self.first_evaluation_only = False  # whether to ignore later evaluations of the optimizer's closure
         self._trained = trained
         self._on_begin = on_begin
         self._on_end = on_end
         self._loss: Tensor | None = None
         self._is_for_all_leaves = False  # inside a `backward` without `inputs`
-        self.forget()
+        self.begin_row()
 
-    def forget(self) -> None:
-        """Begins a row."""
-        self._ranks: dict[int, int] = {}  # by autograd's number of a pass
-        self._rank = NO_PARAMETERS
+    def begin_row(self) -> None:
+        self._ranks: dict[int, int] = {}  # by autograd's id of the pass
+        self._rank = NO_PARAMETERS  # the highest so far
         self._holder: Tensor | None = None  # a parameter that holds a gradient
-        self._is_over = False  # a pass that counts has ended
-        self._is_complete = False  # with `first_alone`: a later pass has come, which does not count
+        self._is_over = False  # whether a recorded pass has ended
+        self._has_later_evaluation = False  # whether `first_evaluation_only` has excluded a pass
         self._has_mixed_ranks = False
-        self._last_grad: Tensor | None = None  # the holder's gradient at the end of the last pass
-        self._last_version = 0  # and its version
+        self._last_grad: Tensor | None = None  # the holder's gradient at the end of the last recorded pass
+        self._last_version = 0  # the version of that gradient
 
     def is_counted(self, grad: Tensor, pass_number: int) -> bool:
-        """Whether a gradient belongs to a backward pass that counts. `pass_number`: of the forward pass."""
+        """Whether the row records the backward pass that computes `grad`, a gradient of forward pass `pass_number`."""
         if _is_batched(grad):
             return False
         task = torch._C._current_graph_task_id()
@@ -79,23 +78,23 @@ class BackwardPasses:
 
     @property
     def is_complete(self) -> bool:
-        """Whether the row has all its passes, although more follow before the next row."""
-        return self.first_alone and (self._is_complete or self._is_zeroed())
+        """Whether the row has all its passes already, even if more follow before the next row."""
+        return self.first_evaluation_only and (self._has_later_evaluation or self._is_zeroed())
 
     @property
     def is_assembled(self) -> bool:
-        """Whether the loop itself has put the parameters' gradients together since the last pass."""
+        """Whether the loop has assigned the parameters' gradients itself since the last pass."""
         is_replaced = self._holder is not None and self._holder.grad is not self._last_grad
         return is_replaced and self._is_over and not self._has_mixed_ranks
 
     def _rank_pass(self, pass_number: int) -> int:
-        """Ranks a backward pass at its first gradient. A pass that counts calls `on_begin` now and `_end` when over."""
+        """Ranks a backward pass at its first gradient. A recorded pass calls `on_begin` now, and `on_end` when over."""
         rank, holder = self._current_rank()
         if rank < max(self._rank, CREATES_GRAPH):
-            return rank  # it gives the parameters nothing, or an earlier pass outranks it
+            return rank  # the pass gives the parameters nothing, or an earlier one outranks it
         is_zeroed = rank == ACCUMULATES and self._is_zeroed()
-        if is_zeroed and self.first_alone:
-            self._is_complete = True
+        if is_zeroed and self.first_evaluation_only:
+            self._has_later_evaluation = True
             return NO_PARAMETERS
         outranks = NO_PARAMETERS < self._rank < rank
         replaces = is_zeroed or outranks
@@ -123,7 +122,7 @@ class BackwardPasses:
             try:
                 if torch._C._will_engine_execute_node(accumulator):
                     return ACCUMULATES, parameter
-            except RuntimeError:  # torch raises it for a leaf that `autograd.grad` was called for
+            except RuntimeError:  # torch raises this for a leaf among the inputs of `autograd.grad`
                 is_requested = True
         if self._is_for_all_leaves or not has_leaf:
             return ACCUMULATES, None
@@ -132,7 +131,7 @@ class BackwardPasses:
         return (CREATES_GRAPH if torch.is_grad_enabled() else RETURNS_GRADIENTS), None
 
     def _is_zeroed(self) -> bool:
-        """Whether the gradients of the passes so far have been thrown away."""
+        """Whether the loop has discarded the gradients of the passes so far."""
         if not self._is_over or self._holder is None:
             return False
         grad = self._holder.grad
@@ -147,10 +146,10 @@ class BackwardPasses:
             self._last_version = self._last_grad._version
         self._on_end()
 
-    # --- what `backward` is called on ---
+    # --- the losses that `backward` is called on ---
 
     def listen(self) -> Callable[[], None]:
-        """Observes calls of `backward`. Returns a function that ends this."""
+        """Observes calls of `backward`. Returns a function that stops observing."""
         _listeners.append(self)
         torch.autograd.backward = _backward
 

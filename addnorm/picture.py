@@ -1,4 +1,4 @@
-"""A row of a recording as a small picture (SVG) for any notebook: signal, gradient and loss."""
+"""Draws a row of a recording as a small SVG for any notebook: charts of signal, gradient and loss."""
 
 from __future__ import annotations
 
@@ -11,15 +11,27 @@ from addnorm.player.colour import GRADIENT, LOSS, RED, SIGNAL
 from addnorm.recording import Recording
 from addnorm.words import truncate
 
-WIDTH, HEIGHT = 300, 200  # of a chart, in pixels
-LEFT, RIGHT, TOP, BOTTOM = 52, WIDTH - 10, 26, HEIGHT - 22  # edges of its plot
-MAX_POINTS = 300
-MIN_DECADES = 1.0  # of a logarithmic axis
+# Size of a chart, in pixels
+WIDTH = 300
+HEIGHT = 200
+# Edges of its plot, in pixels
+LEFT = 52
+RIGHT = WIDTH - 10
+TOP = 26
+BOTTOM = HEIGHT - 22
+
+MAX_POINTS = 300  # on the line of losses
+MIN_DECADES = 1.0  # length of a logarithmic axis
+LABEL_GAP = 4  # pixels between an axis and its labels, and from their baseline to the tick
+MARK_RADIUS = 4  # pixels
 
 
 @dataclass(frozen=True)
 class LineChart:
-    """A line chart. `first` and `last` label the ends of its horizontal axis."""
+    """A line chart of `values` at even distances, None for those not measured.
+
+    `hue` is an HTML colour; `first` and `last` label the ends of the horizontal axis.
+    """
 
     title: str
     hue: str
@@ -40,12 +52,12 @@ class LineChart:
         if not self.is_log:
             return (low, high) if high > low else (low - 0.5, high + 0.5)
         low, high = math.log10(low), math.log10(high)
-        missing = max(0.0, MIN_DECADES - (high - low)) / 2
-        return low - missing, high + missing
+        padding = max(0.0, MIN_DECADES - (high - low)) / 2
+        return low - padding, high + padding
 
 
 def picture(recording: Recording, row: int | None = None) -> str:
-    """HTML with three charts of a row, by default the last, and its verdict."""
+    """HTML with three charts of a row and its verdict, by default of the last row."""
     if row is None:
         row = len(recording) - 1
     charts = (
@@ -53,7 +65,9 @@ def picture(recording: Recording, row: int | None = None) -> str:
         _site_chart("Gradient", GRADIENT, recording, "grad_rms", row),
         _loss_chart(recording, row),
     )
-    groups = "".join(f'<g transform="translate({k * WIDTH} 0)">{_draw(chart)}</g>' for k, chart in enumerate(charts))
+    groups = "".join(
+        f'<g transform="translate({index * WIDTH} 0)">{_draw(chart)}</g>' for index, chart in enumerate(charts)
+    )
     size = f'viewBox="0 0 {3 * WIDTH} {HEIGHT}" style="width: 100%; max-width: {3 * WIDTH}px"'
     caption = escape(f"step {recording.steps[row]}: {truncate(recording.sentence('verdict', row), 300)}")
     return (
@@ -62,23 +76,27 @@ def picture(recording: Recording, row: int | None = None) -> str:
     )
 
 
-def _site_chart(title: str, hue: str, recording: Recording, name: str, row: int) -> LineChart:
+def _site_chart(title: str, hue: str, recording: Recording, series: str, row: int) -> LineChart:
+    """A chart of a series over the sites, such as "act_rms"."""
     names = [site.name for site in recording.sites] or [""]
-    return LineChart(title, hue, recording.values_at(name, row), names[0], names[-1], is_log=True)
+    return LineChart(title, hue, recording.values_at(series, row), names[0], names[-1], is_log=True)
 
 
 def _loss_chart(recording: Recording, row: int) -> LineChart:
-    """The losses up to a row, at most MAX_POINTS of them, evenly spaced."""
-    spaces = min(row, MAX_POINTS - 1)
-    rows = sorted({round(point * row / max(1, spaces)) for point in range(spaces + 1)})
+    """A chart of the losses up to a row, at most MAX_POINTS of them, evenly spaced."""
+    intervals = min(row, MAX_POINTS - 1)
+    rows = sorted({round(point * row / max(1, intervals)) for point in range(intervals + 1)})
     losses = [recording.values_at("loss", index)[0] for index in rows]
     return LineChart("Loss", LOSS, losses, f"step {recording.steps[0]}", f"step {recording.steps[row]}")
 
 
 def _draw(chart: LineChart) -> str:
-    """A line through the drawable values. A red mark on the edge stands for a non-finite one, a hollow one for zero."""
-    axis = chart.range()
-    low, high = axis or (0.0, 1.0)
+    """Draws a line through the drawable values. Returns the elements of the chart as SVG.
+
+    On a logarithmic axis a hollow mark at the bottom stands for zero; a red mark at the top, for a non-finite value.
+    """
+    value_range = chart.range()
+    low, high = value_range or (0.0, 1.0)
 
     def x(index: int) -> float:
         return LEFT + (RIGHT - LEFT) * index / max(1, len(chart.values) - 1)
@@ -89,9 +107,10 @@ def _draw(chart: LineChart) -> str:
 
     parts = [*_labels(chart)]
     for level, edge in ((low, BOTTOM), (high, TOP)):
-        label = f"{10**level if chart.is_log else level:.3g}" if axis else ""
+        end_value = 10**level if chart.is_log else level
+        label = f"{end_value:.3g}" if value_range else ""
         parts.append(f'<path d="M{LEFT} {edge}H{RIGHT}" stroke="currentColor" opacity="0.25"/>')
-        parts.append(_text(LEFT - 4, edge + 4, label, anchor="end"))
+        parts.append(_text(LEFT - LABEL_GAP, edge + LABEL_GAP, label, anchor="end"))
     line = []
     command = "M"
     for index, value in enumerate(chart.values):
@@ -101,10 +120,12 @@ def _draw(chart: LineChart) -> str:
             continue
         command = "M"  # after a gap
         if value is not None:
-            height, fill = (BOTTOM, "none") if value == 0 else (TOP, RED)
-            parts.append(f'<circle cx="{x(index):.1f}" cy="{height}" r="4" fill="{fill}" stroke="{RED}"/>')
+            edge = BOTTOM if value == 0 else TOP
+            fill = "none" if value == 0 else RED
+            circle = f'<circle cx="{x(index):.1f}" cy="{edge}" r="{MARK_RADIUS}" fill="{fill}" stroke="{RED}"/>'
+            parts.append(circle)
     parts.append(f'<path d="{"".join(line)}" fill="none" stroke="{chart.hue}" stroke-width="2"/>')
-    if not axis:
+    if not value_range:
         parts.append(_text((LEFT + RIGHT) / 2, HEIGHT / 2, "not measured", anchor="middle"))
     return "".join(parts)
 

@@ -433,7 +433,7 @@ class Recorder(Display):
         if self._probe is not None:
             self._probe.forget()
             self._probe.release()
-        self._backward.forget()
+        self._backward.begin_row()
 
     def _measure_input(self, inputs: Iterable[Any]) -> None:
         """Measures the first numeric tensor that the model receives."""
@@ -467,7 +467,7 @@ class Recorder(Display):
         """Measures all gradients at the end of a backward pass if they may be clipped or changed before the update."""
         if self._weights is None or _process_count() > 1:
             return
-        if self._backward.first_alone:
+        if self._backward.first_evaluation_only:
             self._safely(self._store_first_gradients)
         elif self._clips:
             self._safely(self._store_unclipped)
@@ -600,7 +600,9 @@ class Recorder(Display):
         """Closes the row, unless the update has a closure, which makes the passes."""
         self._update_has_closure = _has_closure(args, kwargs)
         self._step_at_update = self._step
-        self._backward.first_alone = self._update_has_closure and isinstance(self._optimizer, torch.optim.LBFGS)
+        self._backward.first_evaluation_only = self._update_has_closure and isinstance(
+            self._optimizer, torch.optim.LBFGS
+        )
         if not self._update_has_closure:
             self._close_row_and_notify()
 
@@ -609,7 +611,7 @@ class Recorder(Display):
             self._update_has_closure and self._step == self._step_at_update
         )  # unless an optimiser inside it has
         self._safely(self._close_row if closes_row else self._measure_update)
-        self._backward.first_alone = False
+        self._backward.first_evaluation_only = False
         if closes_row:
             self._notify()
 
@@ -662,7 +664,7 @@ class Recorder(Display):
         if self._probe is not None:
             self._probe.forget()
             self._probe.release()
-        self._backward.forget()
+        self._backward.begin_row()
         self._evidence.end_step(skipped=skipped)
         self._step += 1
         self._passes = 0

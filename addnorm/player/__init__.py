@@ -57,7 +57,7 @@ def json_messages(messages: Iterable[str | bytes]) -> list[Any]:
 def recordings_html(title: str, recordings: Mapping[str, bytes], *, facts: Sequence[str] = (), still: str = "") -> str:
     """A self-contained HTML page that plays up to eight recordings: the bytes of each by its name.
 
-    `facts`: more entries for the status line. `still`: HTML to show where modules cannot run.
+    `facts` are more entries for the status line. `still` is HTML that stays where a browser runs no modules.
     """
     runs = [{"link": f"recording={name}", "recording": name} for name in recordings]
     panels = panels_of([None] * len(runs), list(recordings))
@@ -74,9 +74,9 @@ def player_html(
 ) -> str:
     """A self-contained HTML page with a player, which works offline.
 
-    `parts`: the declarations of the player and of its parts, from top to bottom; `messages`: the messages a connection
-    would send about its runs, in order; `below`: HTML after the player, `still`: HTML until the player runs. The caller
-    escapes both.
+    `parts` are the declarations of the player and its parts, from top to bottom. `messages` are those that a connection
+    would send about the runs, in order. The caller escapes `below`, HTML after the player, and `still`, HTML that stays
+    until the player runs.
     """
     return PAGE.format(
         policy=POLICY,

@@ -1,4 +1,4 @@
-// Fills the numbers of logs into a declared figure. Pure: it touches no page.
+// Fills numbers from logs into a declared figure. Pure: it does not touch the page.
 
 import { shorten } from "./names.js"
 import { brief } from "./number.js"
@@ -8,28 +8,36 @@ import { legendEntry, powers, TOP_RIGHT, tickText, Y_AXES } from "./y_axis.js"
 
 /** @import { Moment } from "./playhead.js" */
 
-const MAX_POINTS = 300 // of a line
-const MAX_MAP_STEPS = 150
-const [SMALLEST, LARGEST] = [1e-300, 1e300] // absolute values that are drawn; beyond them the ends of an axis over- or underflow
-const [ENTIRE_WIDTH, ENTIRE_HEIGHT] = [
-  { type: "line", xref: "paper", x0: 0, x1: 1 },
-  { type: "line", yref: "paper", y0: 0, y1: 1 },
-]
+const MAX_POINTS = 300 // on a line
+const MAX_MAP_STEPS = 150 // columns of a map
+// Bounds of the absolute values drawn; beyond them the ends of an axis would underflow or overflow.
+const MIN_SIZE = 1e-300
+const MAX_SIZE = 1e300
+// Lines in plotly's layout that cross the whole plot
+const ENTIRE_WIDTH = { type: "line", xref: "paper", x0: 0, x1: 1 }
+const ENTIRE_HEIGHT = { type: "line", yref: "paper", y0: 0, y1: 1 }
 
-/** @typedef {Moment & { dark?: boolean, rows?: string[], marked?: boolean }} ChartMoment a moment, with properties of the chart */
+/**
+ * A moment with properties of the chart: whether its page is dark, the names of a map's rows, and whether it marks the step.
+ * @typedef {Moment & { dark?: boolean, rows?: string[], marked?: boolean }} ChartMoment
+ */
 
 const finite = Number.isFinite
 const roundTo4 = (value) => Number(value.toPrecision(4)) // significant digits
 const NON_FINITE = { nan: NaN, inf: Infinity, "-inf": -Infinity }
-const decodeNumber = (json) => (json === null ? undefined : typeof json === "string" ? NON_FINITE[json] : json) // undefined: not measured
+// A number from JSON; undefined if it was not measured.
+const decodeNumber = (json) => {
+  if (json === null) return undefined
+  return typeof json === "string" ? NON_FINITE[json] : json
+}
 const clampSize = (value) => {
   const size = Math.abs(value)
-  if (size > LARGEST && finite(value)) return Math.sign(value) * LARGEST
-  return size < SMALLEST && size > 0 ? Math.sign(value) * SMALLEST : value
+  if (size > MAX_SIZE && finite(value)) return Math.sign(value) * MAX_SIZE
+  return size < MIN_SIZE && size > 0 ? Math.sign(value) * MIN_SIZE : value
 }
 const round3 = (value) => Math.round(value * 1000) / 1000
 
-// Indices that preserve the shape of a long line: both ends, and the minimum and maximum of every bucket.
+// Returns indices that preserve the shape of a long line: both ends, and the minimum and maximum of every bucket.
 export const decimate = (values, points = MAX_POINTS) => {
   const count = values.length
   if (count <= points) return Array.from(values, (_, i) => i)
@@ -38,7 +46,8 @@ export const decimate = (values, points = MAX_POINTS) => {
   for (let bucket = 0; bucket < buckets; bucket++) {
     const start = Math.floor((bucket * count) / buckets)
     const end = Math.floor(((bucket + 1) * count) / buckets)
-    let [least, greatest] = [start, start]
+    let least = start
+    let greatest = start
     for (let i = start; i < end; i++) {
       if (values[i] < values[least] || Number.isNaN(values[least])) least = i
       if (values[i] > values[greatest] || Number.isNaN(values[greatest])) greatest = i
@@ -50,20 +59,22 @@ export const decimate = (values, points = MAX_POINTS) => {
 
 // The ticks of a colour bar over rows of logarithms.
 const colourTicks = (rows) => {
-  let [low, high] = [Infinity, -Infinity]
-  for (const row of rows)
-    for (const value of row) if (value !== null) [low, high] = [Math.min(low, value), Math.max(high, value)]
-  if (low > high) return {}
+  const logs = rows.flat().filter((value) => value !== null)
+  if (!logs.length) return {}
+  const low = logs.reduce((least, value) => Math.min(least, value))
+  const high = logs.reduce((greatest, value) => Math.max(greatest, value))
   if (high - low >= 1) return { tickvals: powers(low, high), ticktext: powers(low, high).map(tickText) }
   const ends = [...new Set([low, (low + high) / 2, high].map(round3))].sort((a, b) => a - b)
   return { tickvals: ends, ticktext: ends.map((end) => brief(10 ** end, 2)) }
 }
 
-// Each takes the sorted finite values of all seeds.
+// How to fold the sorted finite values of all seeds into one. `log`: take the median of logarithms.
 const FOLDS = {
   median: (values, log) => {
-    const [left, right] = [values[(values.length - 1) >> 1], values[values.length >> 1]]
-    return left === right ? left : log ? Math.sqrt(left * right) : (left + right) / 2
+    const lower = values[(values.length - 1) >> 1]
+    const upper = values[values.length >> 1]
+    if (lower === upper) return lower
+    return log ? Math.sqrt(lower * upper) : (lower + upper) / 2
   },
   least: (values) => values[0],
   greatest: (values) => values.at(-1),
@@ -72,35 +83,39 @@ const foldValues = (values, { fold, log }) => {
   const sorted = values.filter(finite).sort((a, b) => a - b)
   return sorted.length ? FOLDS[fold](sorted, log) : NaN
 }
-// A track of one seed, or the element-wise fold over all seeds; `trackOf(seed)` returns the track of a seed.
+// Returns the track of one seed, or the element-wise fold of the tracks of all seeds. `trackOf(seed)` returns a track.
 const foldSeeds = (bind, { seeds }, trackOf) => {
   if (!bind.fold) return trackOf(bind.seed)
   const tracks = Array.from({ length: seeds }, (_, seed) => trackOf(seed))
   const valuesAt = (index) => tracks.map((track) => track[index])
   return Float64Array.from(tracks[0], (_, index) => foldValues(valuesAt(index), bind))
 }
-// A scalar of the frames seen so far, by step: of one seed, or the fold over the seeds that have a value there.
+// Maps the steps of the frames seen so far to a scalar: that of one seed, or the fold over all seeds that have one there.
 /** @param {ChartMoment} moment */
 const valuesOfFrames = (bind, log, moment) => {
   const { track, fold, seed } = bind
   const valuesByStep = new Map()
   if (!log?.length || !hasStarted(moment)) return valuesByStep
-  for (const member of fold ? log.frames.keys() : [seed])
-    for (const frame of log.frames[member] ?? [])
-      if (frame.step <= moment.furthest && frame[track] !== null)
-        valuesByStep.set(frame.step, [...(valuesByStep.get(frame.step) ?? []), frame[track]])
+  const frames = fold ? log.frames.flat() : (log.frames[seed] ?? [])
+  for (const frame of frames) {
+    if (frame.step > moment.furthest || frame[track] === null) continue
+    const values = valuesByStep.get(frame.step) ?? []
+    valuesByStep.set(frame.step, [...values, frame[track]])
+  }
   const entries = [...valuesByStep].sort(([a], [b]) => a - b)
   return new Map(entries.map(([step, values]) => [step, fold ? foldValues(values, bind) : values[0]]))
 }
-// Element-wise up to the end of the shorter; `values` themselves without `others`.
+// Applies an operation element by element, up to the end of the shorter vector; returns `values` if there are no others.
 const combine = (values, others, operation) =>
   others ? Float64Array.from(values.slice(0, others.length), (value, i) => operation(value, others[i])) : values
 
-// A heatmap trace of `cells`: of their logarithms if `log`, on a scale symmetric about 0 if `signed`.
+// Returns a heatmap trace of `cells`, coloured by their logarithms if `log`, on a scale symmetric about 0 if `signed`.
 const colourCells = (trace, cells, { log = true, signed = false } = {}) => {
-  const colour = (value) =>
-    !finite(value) || (log && value <= 0) ? null : log ? round3(Math.log10(value)) : roundTo4(value)
-  const z = cells.map((row) => row.map(colour))
+  const colourValue = (value) => {
+    if (!finite(value) || (log && value <= 0)) return null
+    return log ? round3(Math.log10(value)) : roundTo4(value)
+  }
+  const z = cells.map((row) => row.map(colourValue))
   const largest = signed && (Math.max(0, ...z.flat().map(Math.abs)) || 1)
   const range = signed ? { zmin: -largest, zmax: largest } : {}
   const ends = trace.zmin === undefined ? z : [[trace.zmin, trace.zmax]]
@@ -118,7 +133,7 @@ const colourCells = (trace, cells, { log = true, signed = false } = {}) => {
   }
 }
 
-// The texts of cells in black or white, whichever contrasts with the cell; the hover text stays plain.
+// Returns the attributes for texts of cells in black or white, whichever contrasts with the cell; hover texts stay plain.
 const cellTexts = ({ z, zmin, zmax, colorscale, text, hovertext, hovertemplate }) => {
   const ink = (value) => inkOn(colourAt(colorscale, Math.min(Math.max((value - zmin) / (zmax - zmin), 0), 1)))
   const inked = (value, label) =>
@@ -130,7 +145,7 @@ const cellTexts = ({ z, zmin, zmax, colorscale, text, hovertext, hovertemplate }
   }
 }
 
-// By kind of binding: returns the trace with its numbers in `values`, read from its log at a moment.
+// For each kind of binding, a function that returns the trace with its numbers in `values`, read from its log at a moment.
 /** @type {Record<string, (trace: any, log: any, moment: ChartMoment) => any>} */
 const FILL = {
   fixed: (trace) => ({ ...trace, values: trace.bind.values.map(decodeNumber) }),
@@ -179,7 +194,7 @@ const FILL = {
     const { track, seed } = trace.bind
     const steps = []
     const texts = []
-    const divergence = log.state.outcomes[seed]?.step ?? Infinity // of this seed; others may go on
+    const divergence = log.state.outcomes[seed]?.step ?? Infinity // other seeds may go on
     if (log.length && hasStarted(moment)) {
       for (let row = 0; row < log.rowsUntil(Math.min(moment.furthest, divergence)); row++) {
         const step = log.steps[row]
@@ -215,20 +230,21 @@ const FILL = {
   },
 }
 
-// Whether this viewer has seen any training: before that, charts show none, even if the run has been trained.
+// Whether this viewer has seen any training. Before, charts show none, even if the run has been trained.
 /** @param {Pick<Moment, "furthest" | "playing">} moment */
 export const hasStarted = ({ furthest, playing }) => Boolean(furthest || playing)
 
-// Fills the step into a name; null, for a moving playhead, fills in "now": a changing legend would be laid out every frame.
+// Fills the step into a name. With null, for a moving playhead, it fills in "now": plotly would lay out a changing legend
+// in every frame.
 const fillStep = (text, step) => (step === null ? text.replace("step {step}", "now") : text.replace("{step}", step))
-// The name of a trace with file and step filled in; for a recording also the model's names of the places.
+// Returns the name of a trace with file and step filled in, and for a recording the model's names of the places.
 const traceNames = (trace, log, step) => {
   if (!log.isRecording)
     return step === undefined || trace.bind.kind === "row" ? {} : { name: fillStep(trace.name, step) }
   const name = fillStep(trace.name.replace("{name}", shorten(log.name, 30)), step)
   return { name, meta: name, ...(trace.bind.kind !== "past" && { text: log.placeNames(trace.bind.track) }) }
 }
-// Guides at the limits of number formats within the range of a log axis.
+// Returns the guides at the limits of number formats that lie within the range of a log axis.
 const formatLimits = (limits, { range: [low, high] }) => {
   const visible = limits.filter(({ at }) => Math.log10(at) > low && Math.log10(at) < high)
   const line = { color: hues.grey, width: 1, dash: "dot" }
@@ -241,18 +257,28 @@ const formatLimits = (limits, { range: [low, high] }) => {
 }
 
 const stepLine = (step, color, width) => ({ ...ENTIRE_HEIGHT, x0: step, x1: step, line: { color, width } })
+// Values of cells in the map of cells without a colour
+const ZERO_MARK = 0
+const NON_FINITE_MARK = 1
+
 const LINES = {
   "": () => [],
   line: (step) => [stepLine(step, hues.grey, 1.5)],
   map: (step) => [stepLine(step, "#111111", 4), stepLine(step, "#ffffff", 2)], // visible on every colour
 }
 
-// A map, a second map over its cells without a colour (zeros grey, non-finite ones red), and how many those are, in words.
+// Covers the cells of a map that have no colour with a second map: zeros grey, non-finite ones red. Returns the maps, and
+// the counts of these cells in words.
 const splitLostCells = (trace) => {
   if (!trace.cells || trace.type === "contour" || trace.bind.bare) return { traces: [trace], words: [] }
-  const kind = (value) => (value === 0 && trace.log ? 0 : value === undefined || finite(value) ? null : 1)
-  const z = trace.cells.map((row) => row.map(kind))
-  const [zeros, nonFinite] = [0, 1].map((cellKind) => z.flat().filter((cell) => cell === cellKind).length)
+  const markOf = (value) => {
+    if (value === 0 && trace.log) return ZERO_MARK
+    return value === undefined || finite(value) ? null : NON_FINITE_MARK
+  }
+  const z = trace.cells.map((row) => row.map(markOf))
+  const countOf = (mark) => z.flat().filter((cell) => cell === mark).length
+  const zeros = countOf(ZERO_MARK)
+  const nonFinite = countOf(NON_FINITE_MARK)
   if (!zeros && !nonFinite) return { traces: [trace], words: [] }
   const { type, x, y, text, names, hoverongaps } = trace
   const lost = {
@@ -260,11 +286,11 @@ const splitLostCells = (trace) => {
     name: trace.log ? "zero or not finite" : "not finite",
     customdata: trace.cells.map((row, y) => row.map((value, x) => (z[y][x] === null ? null : brief(value, 4)))),
     hovertemplate: trace.hovertemplate.replace(":.4g", ""),
-    zmin: 0,
-    zmax: 1,
+    zmin: ZERO_MARK,
+    zmax: NON_FINITE_MARK,
     colorscale: [
-      [0, hues.grey],
-      [1, hues.red],
+      [ZERO_MARK, hues.grey],
+      [NON_FINITE_MARK, hues.red],
     ],
     showscale: false,
   }
@@ -274,7 +300,7 @@ const splitLostCells = (trace) => {
   return { traces: [trace, lost], words }
 }
 
-// The trace with its hover numbers in the notation of sentences; plotly would write 6.900e-7.
+// Returns the trace with hover numbers in the notation of sentences; plotly would write 6.900e-7.
 const FORMATTED = /%\{(customdata|x|y):\.4g\}/
 export const withSpelledNumbers = (trace) => {
   const [placeholder, attribute] = trace.hovertemplate?.match(FORMATTED) ?? []
@@ -284,27 +310,26 @@ export const withSpelledNumbers = (trace) => {
   return { ...trace, customdata: Array.from(trace[attribute], spell), hovertemplate }
 }
 
-// Kinds of bindings: with steps as x, where all others have places; and with declared numbers.
-const OVER_STEPS = ["past", "frames", "crosses"]
-const DECLARED = ["fixed", "cells"]
+const STEP_BINDINGS = ["past", "frames", "crosses"] // kinds of bindings whose x are steps; others have places
+const DECLARED_BINDINGS = ["fixed", "cells"] // kinds of bindings whose numbers are declared, not in a log
 
 const modelOf = (log) => log.header?.about?.model // undefined for runs of the playground
 
-// A declared trace with its style and its numbers.
+// Returns a declared trace with its style and its numbers.
 /** @param {ChartMoment} moment */
 const fillTrace = (declared, { hue, places }, moment) => {
   const trace = styledTrace(declared, hue, moment.dark)
   const { bind } = trace
   if (!bind?.kind) return trace
   const log = moment.logs[bind.run]
-  if (!log?.header && !DECLARED.includes(bind.kind)) return { ...trace, x: trace.x ?? [], values: [] }
+  if (!log?.header && !DECLARED_BINDINGS.includes(bind.kind)) return { ...trace, x: trace.x ?? [], values: [] }
   if (bind.same_model && modelOf(log) !== modelOf(moment.logs[0])) {
     const entry = legendEntry(trace, "another task")
     return { ...entry, name: entry.name.replace("{name}", shorten(log.name, 30)) }
   }
   const filled = FILL[bind.kind](trace, log, moment)
   const { values } = filled
-  if (!OVER_STEPS.includes(bind.kind) && !filled.cells) {
+  if (!STEP_BINDINGS.includes(bind.kind) && !filled.cells) {
     filled.x ??= [...values.keys()]
     const hasNames = places && (bind.kind !== "fixed" || places.names.length === values.length)
     filled.text ??= hasNames ? places.names : Array.from(values, (_, i) => `site ${i}`)
@@ -319,7 +344,7 @@ const fillTrace = (declared, { hue, places }, moment) => {
     ...(filled.meta && { meta: withStep(filled.meta) }),
   }
 }
-// A line of several seeds becomes their median on a band from minimum to maximum.
+// Replaces a line over several seeds by their median on a band from minimum to maximum.
 const bandTraces = (trace) => {
   if (trace.bind?.fold !== "median") return [trace]
   return ["least", "greatest", "median"].map((fold) => ({ ...trace, bind: { ...trace.bind, fold } }))
@@ -328,7 +353,7 @@ const bandTraces = (trace) => {
 // Attributes of our own, which plotly does not know.
 const PRIVATE = ["bind", "values", "column", "cells", "log", "titleSuffix", "role", "hue", "shade", "thin"]
 
-// The figure to draw. `layoutState`: an object that lives as long as the chart.
+// Returns the figure to draw. `layoutState` is an object that lives as long as the chart.
 /**
  * @param {{ data: any[], layout: any }} declared
  * @param {ChartMoment} moment
@@ -361,7 +386,7 @@ export const fillFigure = ({ data, layout }, moment, layoutState) => {
   return { data: traces, layout: bind.scale ? enlargedLayout(filled, bind.scale) : filled }
 }
 
-// The traces that have something to draw, for plotly; adds the counts of lost cells to `annotations`.
+// Returns the traces that have something to draw, for plotly, and adds the counts of lost cells to `annotations`.
 const plotlyTraces = (axisTraces, scale, annotations) => {
   const inLegend = new Set()
   const traces = []

@@ -1,12 +1,14 @@
-// The panels of a cell that show its outcome and one of its blocks.
+// The panels of a cell of an experiment that show its outcome and one of its blocks.
 
 import { appendElement, setText, svg } from "./dom.js"
 import { brief } from "./number.js"
 
 /** @import { Moment } from "./playhead.js" */
 
-const TRIP_SECONDS = 4 // of a digit through a block
-const SUM_SHARE = 0.75 // of that time, at which the branch and the skip meet
+const TRIP_SECONDS = 4 // for a digit to pass a block
+const SUM_SHARE = 0.75 // share of the trip after which branch and skip meet
+// Shares of the trip at which the size stops and starts changing: before, inside and after the block it is constant.
+const SIZE_TIMES = [0, 0.15, 0.6, SUM_SHARE - 0.03, SUM_SHARE, 1]
 const DOT_RADIUS = 6 // pixels, at RMS 1
 const radiusOf = (rms) => Math.min(Math.max(DOT_RADIUS * Math.sqrt(rms), 1.5), 2.5 * DOT_RADIUS)
 
@@ -91,7 +93,7 @@ export class BlockPicture {
         ...timing,
         attributeName: "r",
         values: [before, before, inside, inside, after, after].map(radiusOf).join(";"),
-        keyTimes: [0, 0.15, 0.6, SUM_SHARE - 0.03, SUM_SHARE, 1].join(";"),
+        keyTimes: SIZE_TIMES.join(";"),
       }),
     )
     path.parentNode.append(digit)

@@ -1,20 +1,28 @@
-// Two small panels of a cell of an experiment: a digit with the net's answer, and a loss curve.
+// The two small panels in a cell of an experiment: a digit with the net's answer, and a loss curve.
 
 import { appendElement, setText, svg } from "./dom.js"
 import { brief } from "./number.js"
 
 /** @import { Moment } from "./playhead.js" */
 
-const SIDE = 8 // pixels of a digit
-const MARGINS = { left: 46, right: 6, top: 16, bottom: 14 } // pixels around a curve's plot, at a font size of 12
-const INKS = 17 // levels of a pixel; each is a digit in this base
+const DIGIT_SIDE = 8 // pixels of the data set's images
+const INK_LEVELS = 17 // an image holds a digit in this base for every pixel
+const FONT_SIZE = 12 // pixels; sizes and distances in a curve are declared for it
+const MARGINS = { left: 46, right: 6, top: 16, bottom: 14 } // pixels around a curve's plot
+const LABEL_GAP = 4 // pixels from an axis to its labels
+const TEXT_FLOOR = 2 // pixels from the lower edge to the labels there
+const DOT_RADIUS = 3.5 // pixels: the loss at the playhead
 
-// A digit as an SVG with a square for every pixel that is not empty, in the text colour.
+// Draws a digit in the text colour, a square for every pixel that is not empty. Returns an SVG.
 const digitSvg = (image) => {
-  const picture = svg("svg", { viewBox: `0 0 ${SIDE} ${SIDE}`, "aria-hidden": "true", "shape-rendering": "crispEdges" })
+  const picture = svg("svg", {
+    viewBox: `0 0 ${DIGIT_SIDE} ${DIGIT_SIDE}`,
+    "aria-hidden": "true",
+    "shape-rendering": "crispEdges",
+  })
   for (const [pixel, letter] of [...image].entries()) {
-    const ink = Number.parseInt(letter, INKS) / (INKS - 1)
-    const square = { x: pixel % SIDE, y: Math.floor(pixel / SIDE), width: 1, height: 1 }
+    const ink = Number.parseInt(letter, INK_LEVELS) / (INK_LEVELS - 1)
+    const square = { x: pixel % DIGIT_SIDE, y: Math.floor(pixel / DIGIT_SIDE), width: 1, height: 1 }
     if (ink) picture.append(svg("rect", { ...square, fill: "currentColor", "fill-opacity": ink }))
   }
   return picture
@@ -41,17 +49,20 @@ export class Digit {
     if (!this.image.firstChild) this.image.append(digitSvg(ten.images[which]))
     const answer = ten.answers[which]
     const allAlike = ten.answers.every((other) => other === answer)
-    const note = answer === null ? ": no number is left" : allAlike ? ", like every other digit" : ""
-    const mark = answer !== which ? "✗" : allAlike ? "" : "✓"
+    let note = allAlike ? ", like every other digit" : ""
+    if (answer === null) note = ": no number is left"
+    let mark = allAlike ? "" : "✓"
+    if (answer !== which) mark = "✗"
     setText(this.answer, `A ${which}, ${answerText(answer)}${note} ${mark}`.trim())
   }
 }
 
 export class Curve {
-  /** @type {number | undefined} of its place; the player sets it */
+  /** @type {number | undefined} width of the panel in pixels, set by the player */
   width
 
-  /** @type {{ width: number, height: number, em: number } | undefined} the player resets it when the place changes size */
+  // The result of `measure`; the player clears it when the panel is resized.
+  /** @type {{ width: number, height: number, em: number } | undefined} */
   measured
 
   constructor(place) {
@@ -66,12 +77,12 @@ export class Curve {
     if (!this.el.hasAttribute("aria-label")) this.el.setAttribute("aria-label", `${panel.title}: not measured yet`)
   }
 
-  // Sizes in pixels, read once per size of the place; `em`: font size over 12.
+  // Reads the size of the drawing in pixels. `em` is the font size relative to FONT_SIZE.
   measure() {
     return {
       width: this.width ?? this.place.clientWidth,
       height: this.el.clientHeight || this.panel.height, // a phone's style makes it lower
-      em: Number.parseFloat(getComputedStyle(this.el).fontSize) / 12,
+      em: Number.parseFloat(getComputedStyle(this.el).fontSize) / FONT_SIZE,
     }
   }
 
@@ -84,14 +95,14 @@ export class Curve {
     const plot = this.plotArea(log.last)
     const shown = Math.floor(log.drawnPosition(moment))
     const loss = log.number("loss", shown)
-    const until = Math.min(moment.furthest, log.length - 1)
-    this.el.replaceChildren(...this.axes(plot, log.last), ...this.line(plot, log, until, shown, loss))
+    const lastStep = Math.min(moment.furthest, log.length - 1)
+    this.el.replaceChildren(...this.drawAxes(plot, log.last), ...this.drawLine(plot, log, lastStep, shown, loss))
     this.el.setAttribute("viewBox", `0 0 ${width} ${height}`)
     if (!moment.playing)
       this.el.setAttribute("aria-label", `${title}: ${brief(loss)} at step ${shown}, chance ${brief(level)}`)
   }
 
-  // The edges of the plot in pixels, and functions from step and loss to pixels.
+  // Returns the edges of the plot in pixels, and functions that convert a step and a loss to pixels.
   plotArea(last) {
     const { width, height, em } = this.measured
     const left = MARGINS.left * em
@@ -103,10 +114,12 @@ export class Curve {
     return { left, right, top, x, y }
   }
 
-  axes({ left, right, y }, last) {
+  // Draws the axes, the level of chance and their labels. Returns SVG elements.
+  drawAxes({ left, right, y }, last) {
     const { top, level } = this.panel
     const { height, em } = this.measured
-    const label = (loss, text) => svg("text", { x: left - 4, y: y(loss) + 4 * em, "text-anchor": "end" }, text)
+    const label = (loss, text) =>
+      svg("text", { x: left - LABEL_GAP, y: y(loss) + LABEL_GAP * em, "text-anchor": "end" }, text)
     return [
       svg("line", { class: "axis", x1: left, x2: right, y1: y(0), y2: y(0) }),
       svg("line", { class: "axis", x1: left, x2: left, y1: y(top), y2: y(0) }),
@@ -114,31 +127,34 @@ export class Curve {
       label(top, top),
       label(level, "chance"),
       label(0, 0),
-      svg("text", { x: right, y: height - 2, "text-anchor": "end" }, `step ${last}`),
+      svg("text", { x: right, y: height - TEXT_FLOOR, "text-anchor": "end" }, `step ${last}`),
     ]
   }
 
-  line({ left, top: edge, x, y }, log, until, shown, shownLoss) {
+  // Draws the losses up to `lastStep`, with a dot and a label at the step shown. Returns SVG elements.
+  drawLine({ left, top: edge, x, y }, log, lastStep, shown, shownLoss) {
     const { top } = this.panel
     const path = []
-    const beyond = []
-    for (let step = 0, penDown = false; step <= until; step++) {
+    const beyond = [] // [step, loss] above the axis
+    let command = "M" // after a gap
+    for (let step = 0; step <= lastStep; step++) {
       const loss = log.number("loss", step)
-      if (loss <= top) path.push(`${penDown ? "L" : "M"}${x(step).toFixed(1)} ${y(loss).toFixed(1)}`)
+      const isInside = loss <= top
+      if (isInside) path.push(`${command}${x(step).toFixed(1)} ${y(loss).toFixed(1)}`)
       else beyond.push([step, loss])
-      penDown = loss <= top
+      command = isInside ? "L" : "M"
     }
     const parts = [
       svg("path", { class: "line", d: path.join("") }),
-      svg("text", { x: left, y: this.measured.height - 2 }, `loss ${brief(shownLoss)}`),
+      svg("text", { x: left, y: this.measured.height - TEXT_FLOOR }, `loss ${brief(shownLoss)}`),
     ]
-    if (shownLoss <= top) parts.push(svg("circle", { class: "now", cx: x(shown), cy: y(shownLoss), r: 3.5 }))
-    if (beyond.length) parts.push(...this.edge(beyond, x, edge))
+    if (shownLoss <= top) parts.push(svg("circle", { class: "now", cx: x(shown), cy: y(shownLoss), r: DOT_RADIUS }))
+    if (beyond.length) parts.push(...this.drawBeyond(beyond, x, edge))
     return parts
   }
 
-  // Marks of losses above the axis: arrows, crosses for non-finite losses, and the last one in words.
-  edge(beyond, x, y) {
+  // Draws losses above the axis as arrows, non-finite ones as crosses, and the last one in words. Returns SVG elements.
+  drawBeyond(beyond, x, y) {
     const marks = beyond.map(([step, loss]) => {
       if (Number.isFinite(loss)) return svg("path", { class: "beyond", d: `M${x(step)} ${y - 4}l4 -8l4 8z` })
       return svg("path", { class: "lost", d: `M${x(step)} ${y - 12}l8 8m0 -8l-8 8` })

@@ -27,22 +27,22 @@ const CONFIG = {
   modeBarButtonsToRemove: ["zoomIn2d", "zoomOut2d", "autoScale2d", "resetScale2d", "select2d", "lasso2d"],
 }
 
-export const AGAIN = "again" // returned by `draw` if it must be called again
+export const AGAIN = "again" // `draw` returns it to be called again in the next frame
 
 const pen = document.createElement("canvas").getContext("2d") // measures text
 
-let charts = 0 // on this page, to number their descriptions
-let plotly // one promise for all charts of a page
+let chartCount = 0 // numbers the descriptions of the charts on this page
+let plotlyPromise // shared by all charts of a page
 
 // Loads plotly, which defines window.Plotly.
 export const loadPlotly = (address) => {
   const page = /** @type {any} */ (window)
   if (page.Plotly) return Promise.resolve(page.Plotly)
-  plotly ??= import(address).then(() => {
+  plotlyPromise ??= import(address).then(() => {
     if (!page.Plotly) throw new Error("plotly did not announce itself")
     return page.Plotly
   })
-  return plotly
+  return plotlyPromise
 }
 
 // Sets the hues of the page, for scripts and for styles.
@@ -55,10 +55,12 @@ export const setHues = (pageHues) => {
 const translateTitle = (title) =>
   title.endsWith("</b>") ? title.replace(/ ([^<>]+)<\/b>$/, (_, words) => ` ${translate(words)}</b>`) : translate(title)
 
-// Moves the title of the y axis, which would be vertical, into the title of the chart.
+// Moves the title of the y axis, which would be vertical, into the title of the chart, and translates both.
 const withUnitInTitle = (layout) => {
-  const [title, unit] = [layout.title?.text, layout.yaxis?.title?.text]
-  if (!title || !unit) return title ? { ...layout, title: { ...layout.title, text: translateTitle(title) } } : layout
+  const title = layout.title?.text
+  const unit = layout.yaxis?.title?.text
+  if (!title) return layout
+  if (!unit) return { ...layout, title: { ...layout.title, text: translateTitle(title) } }
   return {
     ...layout,
     title: { ...layout.title, text: `${translateTitle(title)}  ↑ ${translate(unit)}` },
@@ -66,11 +68,12 @@ const withUnitInTitle = (layout) => {
   }
 }
 
+// Returns the layout in the colours and the font of the page. `size`: width and height in pixels.
 const withTheme = (declared, theme, size) => {
   const layout = withUnitInTitle(declared)
   const grid = theme["border-color"] || "#8884"
   const fontSize = layout.font?.size ?? 12
-  const numbers = { exponentformat: "power", minexponent: 5 } // of ticks and hover: 10⁶, as in sentences
+  const numbers = { exponentformat: "power", minexponent: 5 } // ticks and hover texts read 10⁶, as in sentences
   const axis = (axisLayout) => ({
     gridcolor: grid,
     linecolor: grid,
@@ -86,7 +89,7 @@ const withTheme = (declared, theme, size) => {
     annotations: layout.annotations?.map((annotation) => ({ ...annotation, text: translate(annotation.text ?? "") })),
     xaxis: axis(layout.xaxis),
     yaxis: axis(layout.yaxis),
-    ...size, // else plotly would measure its place, which forces a layout of the page
+    ...size, // without it plotly would measure its place, which forces a layout of the page
     paper_bgcolor: clear,
     plot_bgcolor: clear,
     font: {
@@ -99,11 +102,12 @@ const withTheme = (declared, theme, size) => {
 }
 
 const copyAxis = (axis) => (axis.range ? { ...axis, range: [...axis.range] } : { ...axis })
-// The input of Plotly.react; `previous` itself if nothing has changed. The axes are copies: plotly writes the zoom into them.
-// If only x and y have changed, all other arrays are the previous ones and the layout has a transition of duration 0:
-// plotly then redraws lines alone, without axes, legend and titles. Hover texts change in place, where plotly reads them.
+const withoutNumbers = ({ x: _x, y: _y, customdata: _customdata, ...others }) => others
+// Returns the input of Plotly.react; `previous` itself if nothing has changed. The axes are copies because plotly writes the
+// zoom into them. If only x and y have changed, all other arrays are those of `previous` and the layout has a transition of
+// duration 0: plotly then redraws the lines alone, without axes, legend and titles. Hover texts change in place.
 const plotlyInput = (previous, data, layout) => {
-  const frame = JSON.stringify([data.map(({ x: _, y: __, customdata: ___, ...others }) => others), layout])
+  const frame = JSON.stringify([data.map(withoutNumbers), layout])
   const lines = JSON.stringify(data.map(({ x, y }) => [x, y]))
   const isSameFrame = previous?.frame === frame
   if (isSameFrame)
@@ -129,9 +133,10 @@ export const themeOf = (el) => {
 }
 
 export class Chart {
-  /** @type {object | undefined} of plotly's buttons */
+  /** @type {object | undefined} plotly's configuration, which declares its buttons */
   config
 
+  // `highlightRun(run)` is called while the pointer is on the line of a run, with undefined when it leaves.
   constructor(place, { highlightRun = (_run) => {} } = {}) {
     place.innerHTML = HTML
     this.highlightRun = highlightRun
@@ -145,7 +150,7 @@ export class Chart {
     this.button = find("button")
     this.layoutState = {}
     this.undoCount = 0
-    this.alt.id = `player-alt-${++charts}`
+    this.alt.id = `player-alt-${++chartCount}`
     this.el.setAttribute("aria-describedby", this.alt.id)
     this.button.onclick = () => {
       this.table.hidden = !this.table.hidden
@@ -167,7 +172,7 @@ export class Chart {
     this.updateSwitch()
   }
 
-  // Makes the next draw measure its place again.
+  // Makes the next `draw` read the size of the place again.
   remeasure() {
     this.measured = undefined
   }
@@ -185,7 +190,8 @@ export class Chart {
     else if (this.figure) this.table.replaceChildren(tableElement(this.figure, translate(this.panel.title)))
   }
 
-  // `Plotly`: undefined until it is loaded; `theme`: the variables of `themeOf`. Returns AGAIN during a drag.
+  // Draws sentence, figure and table at a moment. `Plotly` is undefined until it is loaded; `theme` is that of `themeOf`.
+  // Returns AGAIN during a drag.
   /** @param {Moment} moment */
   draw(moment, Plotly, theme) {
     const { panel } = this
@@ -198,7 +204,7 @@ export class Chart {
     if (panel.sentence) this.updateSentence(moment, log)
     const figure = panel.figure ?? (hasStarted(moment) && log?.frame(moment.shown)?.picture)
     // The picture of the last net stays, faded, until the first row of another net arrives.
-    const isAwaited = Boolean(this.figure) && moment.logs.length > 0 && !moment.logs.some((some) => some.length)
+    const isAwaited = Boolean(this.figure) && moment.logs.length > 0 && moment.logs.every(({ length }) => !length)
     this.place.classList.toggle("awaited", isAwaited)
     if (isAwaited) return
     if (!figure?.data) return this.clear(Plotly)
@@ -263,7 +269,7 @@ export class Chart {
     if (isFirst) this.listen()
   }
 
-  // One object per chart: with another function in it plotly would draw the chart from scratch.
+  // Returns the same object in every call: if a function in it were new, plotly would draw the chart from scratch.
   plotlyConfig(Plotly) {
     const undo = { name: "undo", title: "Undo zoom", icon: Plotly.Icons.home, click: () => this.unzoom() }
     const displayModeBar = canHover && !this.panel.scrubs && "hover"

@@ -28,43 +28,48 @@ from addnorm.player.declare import (
 
 HUES = {"act_rms": SIGNAL, "grad_rms": GRADIENT, "weight_grad_rms": WEIGHTS, "update_to_weight": WEIGHTS}  # by track
 ORDINALS = ("First", "Second", "Third", "Fourth", "Fifth", "Sixth", "Seventh", "Eighth")  # one page shows at most 8
-HALF = COLUMNS // 2
-HEIGHT, MAP_HEIGHT = 320, 340  # pixels
+HALF = COLUMNS // 2  # of the page's width
+CHART_HEIGHT = 320  # pixels
+MAP_HEIGHT = 340  # pixels
+LAST_NAME_MARGIN = 24  # pixels right of a plot: room for half of the last site's name
+SITE_NAME_MARGIN = 130  # pixels left of a map, for the names of the sites
 
 # The largest and the smallest positive number of common training formats (torch.finfo).
-LIMITS = (
+FORMAT_LIMITS = (
     (65504.0, "float16: largest"),
     (2.0**-24, "float16: smallest"),
     (3.3895e38, "bfloat16: largest"),
     (2.0**-133, "bfloat16: smallest"),
 )
-STREAMS = ("act_rms", "grad_rms")  # tracks over the sites of the stream; their charts show LIMITS
+SITE_TRACKS = ("act_rms", "grad_rms")  # tracks over the sites of the stream; their charts show FORMAT_LIMITS
 
 
 def recorded_depth(
     title: str, binding: type[Row | AtFrame], track: str, runs: Sequence[str | None], *, unit: str = "RMS"
 ) -> Figure:
-    """A vector over depth, with a line for each of `runs`: a recording (None) or a labelled run of the playground.
+    """A chart of a vector over depth, with a line for each run.
 
-    `binding`: Row takes the row at the playhead, AtFrame the last row up to there that has measured the vector.
+    `runs` holds None for a recording and a label for a run of the playground, as in all functions here. `binding` is
+    Row for the row at the playhead, or AtFrame for the last row up to there that measured the vector.
     """
     hue = HUES[track]
+    is_over_sites = track in SITE_TRACKS
     legend = len(runs) > 1 or binding is AtFrame  # else it would only repeat the player's step
-    layout = layout_of(title, x="layer" if track in STREAMS else "block", y=unit, hue=hue, legend=legend)
+    layout = layout_of(title, x="layer" if is_over_sites else "block", y=unit, hue=hue, legend=legend)
     layout["xaxis"] |= {"tickangle": 0}
-    layout["margin"]["r"] = 24  # room for half of the last name
+    layout["margin"]["r"] = LAST_NAME_MARGIN
     trace_name = STEP if len(runs) == 1 else f"{{name}}, {STEP}"
     traces = [
         with_binding({"name": label or trace_name, "role": run}, binding(track, run)) for run, label in enumerate(runs)
     ]
-    limits = [{"at": value, "name": name} for value, name in LIMITS if track in STREAMS]
+    limits = [{"at": value, "name": name} for value, name in FORMAT_LIMITS] if is_over_sites else []
     return figure_of(traces, layout, "not measured", hue=hue, axis="log", depth=1, limits=limits)
 
 
 def recorded_loss(runs: Sequence[str | None]) -> Figure:
-    """The losses of recordings (None) and of labelled runs of the playground.
+    """A chart of the losses over the steps.
 
-    The browser leaves out runs of another model than the first: losses of different tasks share no axis.
+    The browser leaves out runs whose model is not that of the first: losses of different tasks share no axis.
     """
     layout = layout_of("Loss", x="step", y="loss", legend=len(runs) > 1, hue=LOSS)
     traces = [
@@ -78,16 +83,16 @@ def recorded_loss(runs: Sequence[str | None]) -> Figure:
 
 
 def recorded_map(title: str, track: str, run: int) -> Figure:
-    """A vector of every row of a recording, as a heatmap over step and depth."""
+    """A heatmap of a vector over step and depth, with all rows of a recording."""
     trace, layout = map_of(title, HUES[track], "RMS", y="layer")
-    layout["margin"]["l"] = 130
+    layout["margin"]["l"] = SITE_NAME_MARGIN
     return figure_of([with_binding(trace, Map(track, run))], layout, line="map")
 
 
 def recorded_values(title: str, run: int) -> Figure:
-    """The distribution of the signal at each site of a recording, in units of its RMS."""
+    """A heatmap of the signal's distribution at each site of a recording, in units of its RMS."""
     trace, layout = map_of(title, SIGNAL, "share", y="layer")
-    layout["margin"]["l"] = 130
+    layout["margin"]["l"] = SITE_NAME_MARGIN
     layout["xaxis"] |= {
         "title": {"text": "value / RMS", "standoff": 4},
         "tickformat": "",
@@ -99,8 +104,11 @@ def recorded_values(title: str, run: int) -> Figure:
 
 
 def depth_figure(title: str, sites: Sequence[str], act: Sequence[float | None], grad: Sequence[float | None]) -> Figure:
-    """Signal and gradient of one step by site, side by side: a complete plotly figure that needs no player."""
-    halves = (("Signal", act, SIGNAL, "", [0.0, 0.46]), ("Gradient", grad, GRADIENT, "2", [0.54, 1.0]))
+    """A plotly figure of one step that needs no player: signal and gradient over the sites, side by side."""
+    halves = (  # name, values, hue, suffix of plotly's axes, share of the width
+        ("Signal", act, SIGNAL, "", [0.0, 0.46]),
+        ("Gradient", grad, GRADIENT, "2", [0.54, 1.0]),
+    )
     layout: dict[str, Any] = {"title": {"text": title, "font": {"size": 13}}, "showlegend": False, "height": 420}
     traces = []
     tick_sites = sorted({0, len(sites) // 2, len(sites) - 1}) if sites else []
@@ -118,26 +126,27 @@ def depth_figure(title: str, sites: Sequence[str], act: Sequence[float | None], 
 
 
 def panels_of(runs: Sequence[str | None], names: Sequence[str] = ORDINALS) -> list[Panel]:
-    """The panels of recordings (None) and of labelled runs of the playground, from top to bottom.
+    """The panels of a page that plays `runs`, from top to bottom.
 
-    `names`: headlines of several recordings. Only up to two runs get maps and findings.
+    `names` are the headlines of several recordings. Recordings get maps and findings if there are at most two runs.
     """
-    alone = len(runs) == 1
-    detailed = [run for run, label in enumerate(runs) if label is None and len(runs) <= 2]
+    is_single = len(runs) == 1
+    detailed = [run for run, label in enumerate(runs) if label is None] if len(runs) <= 2 else []
     panels: list[Panel] = [
-        Headline(f"Verdict {run + 1}", run, label="" if alone else f"{label or names[run]}:")
+        Headline(f"Verdict {run + 1}", run, label="" if is_single else f"{label or names[run]}:")
         for run, label in enumerate(runs)
     ]
     for title, track in (("Signal by depth", "act_rms"), ("Gradient by depth", "grad_rms")):
-        panels.append(Chart(title, span=HALF, figure=recorded_depth(title, Row, track, runs), height=HEIGHT))
+        panels.append(Chart(title, span=HALF, figure=recorded_depth(title, Row, track, runs), height=CHART_HEIGHT))
     for run in detailed:
         for name, sentence in (("Findings", "findings"), ("Growth", "law"), ("Notes", "notes")):
             panels.append(Sentence(f"{name} {run + 1}", run, sentence=sentence))
 
     def chart(title: str, sentence: str, figure: Figure, span: int = HALF) -> Chart:
-        return Chart(title, span=span, figure=figure, sentence=sentence if alone else "")
+        return Chart(title, span=span, figure=figure, sentence=sentence if is_single else "")
 
-    weight, update = "Weight gradient by block", "Update to weight by block"
+    weight = "Weight gradient by block"
+    update = "Update to weight by block"
     changes = recorded_depth(update, AtFrame, "update_to_weight", runs, unit="change over weights")
     panels += [
         chart("Loss", "loss", recorded_loss(runs), COLUMNS),
@@ -145,7 +154,7 @@ def panels_of(runs: Sequence[str | None], names: Sequence[str] = ORDINALS) -> li
         chart(update, "update", changes),
     ]
     for run in detailed:
-        suffix = "" if alone else f" of the {ORDINALS[run].lower()}"
+        suffix = "" if is_single else f" of the {ORDINALS[run].lower()}"
         for quantity, track in (("Signal", "act_rms"), ("Gradient", "grad_rms")):
             title = f"{quantity} by layer and step{suffix}"
             panels.append(Chart(title, run, HALF, figure=recorded_map(title, track, run), height=MAP_HEIGHT))

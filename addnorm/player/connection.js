@@ -1,8 +1,8 @@
-// The websocket over which the logs of a page arrive, and the format of its binary messages.
+// The websocket that delivers the logs of a page, and the format of its binary messages.
 
 const BACK_OFF_MS = [500, 1000, 2000, 4000, 8000] // before the next attempt to connect
-const HEAD_BYTES = 16
-const NOTE_PAUSE_MS = 250 // between two messages about the playhead
+const HEAD_BYTES = 16 // of a binary message
+const PLAYHEAD_DELAY_MS = 250 // before a moved playhead is sent, so that several moves share a message
 const REFUSED = 1008 // websocket close code: policy violation
 
 // A binary message: run, first row, number of rows and turn of the hello as uint32, then the rows.
@@ -44,13 +44,13 @@ export class Connection {
 
   // Sends a changed number of wanted rows at once, and a moved playhead after a pause.
   request({ wants, at, playing }) {
-    const same = String(wants) === String(this.wants)
-    if (same && at === this.at && playing === this.playing) return
+    const wantsSameRows = String(wants) === String(this.wants)
+    if (wantsSameRows && at === this.at && playing === this.playing) return
     this.wants = wants
     this.at = at
     this.playing = playing
-    if (!same) this.sendRequest()
-    else this.later ??= setTimeout(() => this.sendRequest(), NOTE_PAUSE_MS)
+    if (!wantsSameRows) this.sendRequest()
+    else this.requestTimer ??= setTimeout(() => this.sendRequest(), PLAYHEAD_DELAY_MS)
   }
 
   // Requests no more rows.
@@ -59,8 +59,8 @@ export class Connection {
   }
 
   sendRequest() {
-    clearTimeout(this.later)
-    this.later = undefined
+    clearTimeout(this.requestTimer)
+    this.requestTimer = undefined
     const { wants, at, playing } = this
     if (this.connected) this.socket.send(JSON.stringify({ kind: "request", wants, at, playing }))
   }
@@ -68,7 +68,7 @@ export class Connection {
   close() {
     this.closed = true
     clearTimeout(this.timer)
-    clearTimeout(this.later)
+    clearTimeout(this.requestTimer)
     this.socket?.close()
   }
 
@@ -88,8 +88,9 @@ export class Connection {
       this.connected = false
       if (code === REFUSED && reason) this.refusal = reason
       else {
-        const pause = BACK_OFF_MS[Math.min(this.tries++, BACK_OFF_MS.length - 1)]
-        this.timer = setTimeout(() => this.connect(), pause * (0.8 + Math.random() / 2))
+        const delay = BACK_OFF_MS[Math.min(this.tries++, BACK_OFF_MS.length - 1)]
+        const jitter = 0.8 + Math.random() / 2 // so that not all browsers come back at once
+        this.timer = setTimeout(() => this.connect(), delay * jitter)
       }
       this.onChange()
     }

@@ -1,71 +1,86 @@
-// Names the lines of a figure, up to four at their ends, more in a legend, and sets the margins for the names. Pure.
+// Names the lines of a figure: up to four at their ends, more in a legend. Sets the margins for the names. Pure.
 
 import { translate } from "./dom.js"
 import { hues, styledTrace, withLuminance } from "./style.js"
 
 const MAX_AT_ENDS = 4 // lines that are named at their ends
 const MAX_NAME_SHARE = 0.3 // of a chart's width, for a name beside its plot
-const [NAME_GAP, NAME_SPACING] = [10, 1.15] // pixels from a line to its name; font sizes between two names
+const NAME_GAP = 10 // pixels from a line to its name
+const NAME_SPACING = 1.15 // between two names, in font sizes
 const TABLE_BUTTON_HEIGHT = 28 // pixels below a plot; names stay above the button
 const NEAR_SHARE = 0.3 // of the plot's width: names farther apart cannot touch
-const [TITLE_HEIGHT, LEGEND_ROW_HEIGHT, LEGEND_FONT, LEGEND_SYMBOL] = [30, 17, 11, 42] // pixels
-const NAME_LUMINANCES = { light: 0.15, dark: 0.36 } // of names in the hue of their line; contrast at least 4.5:1
+// Pixels, at a font size of LEGEND_FONT_SIZE
+const TITLE_HEIGHT = 30
+const LEGEND_ROW_HEIGHT = 17
+const LEGEND_FONT_SIZE = 11
+const LEGEND_SYMBOL_WIDTH = 42 // pixels at any font size
+const NAME_LUMINANCES = { light: 0.15, dark: 0.36 } // by page; names have the hue of their line and a contrast of 4.5:1
 
 const isLine = ({ mode, legendgroup }) => mode?.includes("lines") && !legendgroup
 const isInLegend = ({ showlegend }) => showlegend !== false
 const lastIndex = ({ y }) => y?.findLastIndex((value) => value !== null && value !== undefined) ?? -1
 
-// Converts values of an axis to shares of it and back. `values()` returns the values on an axis without a range.
-const axisOf = ({ type, range, rangemode }, values) => {
-  const log = type === "log"
-  const toAxis = (value) => (log ? Math.log10(value) : value)
-  const axisValues = () => (rangemode === "tozero" ? [0, ...values()] : values())
-  const [low, high] = range ?? [Math.min, Math.max].map((end) => end(...axisValues().map(toAxis)))
-  const size = high - low || 1
+// The range of an axis of plotly, in decades on a log axis. `drawnValues()` returns the values on an axis without a range.
+const rangeOf = ({ type, range, rangemode }, drawnValues) => {
+  if (range) return range
+  const values = rangemode === "tozero" ? [0, ...drawnValues()] : drawnValues()
+  const positions = type === "log" ? values.map(Math.log10) : values
+  return [Math.min(...positions), Math.max(...positions)]
+}
+
+// Returns functions that convert values to shares of an axis and back.
+const axisScale = (axis, drawnValues) => {
+  const isLog = axis.type === "log"
+  const [low, high] = rangeOf(axis, drawnValues)
+  const length = high - low || 1
   return {
-    share: (value) => Math.min(Math.max((toAxis(value) - low) / size, 0), 1),
-    value: (share) => (log ? 10 ** (low + share * size) : low + share * size),
+    toShare: (value) => Math.min(Math.max(((isLog ? Math.log10(value) : value) - low) / length, 0), 1),
+    toValue: (share) => (isLog ? 10 ** (low + share * length) : low + share * length),
   }
 }
 
-// The y shares of `places`, spread so that names near each other keep `distance`, in their order and within the plot.
+// Returns the y shares of `places`, spread so that names near each other keep `distance`, in their order, within the plot.
 export const spread = (places, distance) => {
-  const order = [...places.keys()].sort((a, b) => places[a].y - places[b].y)
   const y = places.map((place) => place.y)
+  const upwards = [...places.keys()].sort((a, b) => places[a].y - places[b].y)
   const isNear = (a, b) => Math.abs(places[a].x - places[b].x) < NEAR_SHARE
-  const push = (order, sign) => {
+  // Moves each name away from those before it in the order; `sign`: 1 for up, -1 for down.
+  const pushApart = (order, sign) => {
     for (const [rank, index] of order.entries())
-      for (const before of order.slice(0, rank))
-        if (isNear(index, before) && sign * (y[index] - y[before]) < distance) y[index] = y[before] + sign * distance
+      for (const earlier of order.slice(0, rank)) {
+        const gap = sign * (y[index] - y[earlier])
+        if (isNear(index, earlier) && gap < distance) y[index] = y[earlier] + sign * distance
+      }
   }
-  push(order, 1)
-  for (const index of order) y[index] = Math.min(y[index], 1)
-  push(order.reverse(), -1)
+  pushApart(upwards, 1)
+  for (const index of upwards) y[index] = Math.min(y[index], 1)
+  pushApart(upwards.toReversed(), -1)
   return y
 }
 
-// A trace of the names at the ends of lines and of levels. As a trace it moves without a new layout of the chart.
+// Returns a trace of the names at the ends of lines and levels. As a trace it moves without a new layout of the chart.
+// `crossed`: texts of the crosses drawn; a name makes room for the cross at the end of its line. `height`: of the plot.
 const namesTrace = (lines, levels, crossed, { xaxis, yaxis, legend, margin }, height, dark) => {
-  const across = axisOf(xaxis, () => lines.flatMap(({ x }) => [...x]))
-  const up = axisOf(yaxis, () => lines.flatMap(({ y }) => Array.from(y).filter((value) => value !== null)))
-  const hue = (color) => withLuminance(color, dark ? NAME_LUMINANCES.dark : NAME_LUMINANCES.light)
+  const xScale = axisScale(xaxis, () => lines.flatMap(({ x }) => [...x]))
+  const yScale = axisScale(yaxis, () => lines.flatMap(({ y }) => Array.from(y).filter((value) => value !== null)))
+  const nameHue = (color) => withLuminance(color, dark ? NAME_LUMINANCES.dark : NAME_LUMINANCES.light)
   const endOf = (trace) => {
     const last = lastIndex(trace)
     return { name: trace.name, x: trace.x[last], y: trace.y[last], hue: trace.line.color }
   }
-  const levelEnds = levels.map(({ name, at }) => ({ name, x: across.value(1), y: at, hue: hues.grey }))
+  const levelEnds = levels.map(({ name, at }) => ({ name, x: xScale.toValue(1), y: at, hue: hues.grey }))
   const ends = [...lines.map(endOf), ...levelEnds]
   const lowest = Math.max(0, TABLE_BUTTON_HEIGHT - margin.b) / Math.max(1, height)
-  const places = ends.map(({ x, y }) => ({ x: across.share(x), y: lowest + (1 - lowest) * up.share(y) }))
+  const places = ends.map(({ x, y }) => ({ x: xScale.toShare(x), y: lowest + (1 - lowest) * yScale.toShare(y) }))
   const shares = spread(places, (NAME_SPACING * legend.font.size) / Math.max(1, height))
   return {
     type: "scatter",
     mode: "text",
     x: ends.map(({ x }) => x),
-    y: shares.map(up.value),
+    y: shares.map(yScale.toValue),
     text: ends.map(({ name }) => "\u2002".repeat(crossed.has(`${name} diverged`) ? 3 : 1) + translate(name)),
     textposition: "middle right",
-    textfont: { size: legend.font.size, color: ends.map((entry) => hue(entry.hue)) },
+    textfont: { size: legend.font.size, color: ends.map(({ hue }) => nameHue(hue)) },
     cliponaxis: false,
     hoverinfo: "skip",
     showlegend: false,
@@ -76,11 +91,13 @@ const levelAnnotation = ({ name, at }) => ({
   ...{ text: name, showarrow: false, font: { size: 12 } },
 })
 
-// The rows of a legend in a width: one if all names fit side by side, else in columns as wide as the longest name.
-const legendRows = (names, available, fontSize, measure) => {
-  const widths = names.map((name) => LEGEND_SYMBOL + measure(name, fontSize))
-  if (widths.reduce((sum, width) => sum + width, 0) <= available) return names.length ? 1 : 0
-  return Math.ceil(names.length / Math.max(1, Math.floor(available / Math.max(...widths))))
+// Counts the rows of a legend: one if all names fit side by side, else as many as columns of the longest name's width need.
+const legendRowCount = (names, availableWidth, fontSize, measure) => {
+  if (!names.length) return 0
+  const widths = names.map((name) => LEGEND_SYMBOL_WIDTH + measure(name, fontSize))
+  if (widths.reduce((sum, width) => sum + width, 0) <= availableWidth) return 1
+  const columns = Math.max(1, Math.floor(availableWidth / Math.max(...widths)))
+  return Math.ceil(names.length / columns)
 }
 
 // The parts of a figure that get names: its `nameable` declared traces, its drawn `lines` with a value, and `marks`, which
@@ -96,17 +113,18 @@ const namedParts = (declared, data) => {
   return { nameable, lines, marks }
 }
 
-// Pixels above the plot for the title and a legend of these names.
+// Returns the pixels above the plot for the title and a legend of these names. `width`: of the chart; `reserved` and
+// `measure` as in `labelFigure`.
 const topMargin = (names, { legend, margin, title }, width, reserved, measure) => {
   const fontSize = legend.font.size
   if (reserved.width !== width) Object.assign(reserved, { width, rows: 0, right: margin.r })
-  reserved.rows = Math.max(reserved.rows, legendRows([...names], width - margin.l - margin.r, fontSize, measure))
-  return title?.text
-    ? Math.round((fontSize / LEGEND_FONT) * (TITLE_HEIGHT + LEGEND_ROW_HEIGHT * reserved.rows))
-    : margin.t
+  const rows = legendRowCount([...names], width - margin.l - margin.r, fontSize, measure)
+  reserved.rows = Math.max(reserved.rows, rows)
+  if (!title?.text) return margin.t
+  return Math.round((fontSize / LEGEND_FONT_SIZE) * (TITLE_HEIGHT + LEGEND_ROW_HEIGHT * reserved.rows))
 }
 
-// The figure with names at the ends of its lines and levels; its legend names the marks.
+// Returns the figure with names at the ends of its lines and levels; its legend names the marks.
 const withNamesAtEnds = ({ data, layout }, lines, levels, height, dark) => {
   const { margin } = layout
   const crossed = new Set(data.filter(({ legendgroup, x }) => legendgroup && x?.length).map(({ meta }) => meta))
@@ -117,9 +135,9 @@ const withNamesAtEnds = ({ data, layout }, lines, levels, height, dark) => {
   }
 }
 
-// Names the lines of a drawn figure and its `levels` ({ name, at }): at the ends of up to four lines, else in a legend; the
-// binding `legend` forces a legend, for lines that end close together. `reserved` keeps rows and right (pixels) between calls: they only
-// grow until the width changes. `measure(text, fontSize)` returns a width in pixels.
+// Names the lines of a drawn figure and its `levels` ({ name, at }) at the ends of up to four lines, else in a legend. The
+// binding `legend` forces a legend, for lines that end close together. `reserved` keeps the rows of the legend and the right
+// margin between calls: they only grow until the width changes. `measure(text, fontSize)` returns a width in pixels.
 export const labelFigure = (declared, { data, layout }, { width, height }, reserved, measure, dark) => {
   if (!layout.showlegend) return { data, layout }
   const { levels = [], legend: legendOnly = false } = declared.layout.bind ?? {}

@@ -6,7 +6,8 @@ import { sanitize, shorten } from "./names.js"
 const VERSION = 2
 const MAX_SITES = 20_000
 const MAX_BINS = 256
-const [MAX_NAME, MAX_SENTENCE] = [1000, 5000] // characters
+const MAX_NAME_CHARS = 1000
+const MAX_SENTENCE_CHARS = 5000
 const MAX_DEPTH = 8 // of nested JSON
 export const BOUNDS = { line: 2 ** 23, numbers: 50_000_000 } // bytes; numbers in a whole file
 const NON_FINITE = new Map([
@@ -78,10 +79,10 @@ const checkNumbers = (value, name, width, mayLack) => {
 const isCount = (value) => Number.isSafeInteger(value) && value >= 0
 const checkCount = (entry, key) => (isCount(entry[key]) ? entry[key] : fault(`has a ${key} that is not a count`))
 
-const checkText = (entry, key, longest = MAX_NAME) => {
+const checkText = (entry, key, maxChars = MAX_NAME_CHARS) => {
   const value = entry[key]
   if (typeof value !== "string") fault(`has a ${key} that is not text`)
-  if (value.length > 2 * longest || [...value].length > longest) fault(`has a ${key} that is too long`)
+  if (value.length > 2 * maxChars || [...value].length > maxChars) fault(`has a ${key} that is too long`)
   return value
 }
 
@@ -104,7 +105,7 @@ const checkSentences = (value, lastStep) => {
       if (!(step <= lastStep)) fault(`has a sentence about step ${step}, which has not come`)
       if (step <= before) fault("has sentences out of order")
       before = step
-      checkText({ sentence: change[1] }, "sentence", MAX_SENTENCE)
+      checkText({ sentence: change[1] }, "sentence", MAX_SENTENCE_CHARS)
     }
     if (before < 0) fault("has a kind of sentence without one")
   }

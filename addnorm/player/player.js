@@ -19,15 +19,15 @@ import { Heading, Headline, Link, Sentence, Text } from "./texts.js"
 
 /** @import { Moment } from "./playhead.js" */
 
-const CALM_SECONDS = 0.5 // between two drawings, with reduced motion
-const REPORT_SECONDS = 0.4 // after the last move, before the server learns of the playhead
-const SETTLED_SECONDS = 0.2 // after the last move, before panels out of sight are drawn
+const CALM_SECONDS = 0.5 // between two drawings with reduced motion
+const REPORT_SECONDS = 0.4 // from the last move until the server learns of the playhead
+const SETTLED_SECONDS = 0.2 // from the last move until panels out of sight are drawn
 const FOLLOW_SECONDS = 1 // between two reports of a moving playhead
-const LEAVING_SECONDS = 2 // after a navigation, within which the next page appears
-const EAGER_SECONDS = 10 // within which the page reruns for a moved control
+const LEAVING_SECONDS = 2 // from a click on a link until the next page appears
+const RERUN_SECONDS = 10 // the longest rerun of the page for a changed control
 const REFRESH_SECONDS = 10 // between status updates of a growing recording without news
 const PROJECTOR_FONT = 20 // pixels: the font size of the page for which projector scales are declared
-const FRAME_SECONDS = 0.04 // of drawing per frame; the other panels wait for the next frame
+const FRAME_SECONDS = 0.04 // for drawing in a frame; panels not drawn by then wait for the next frame
 const PANELS = {
   chart: Chart,
   stack: StackPanel,
@@ -61,7 +61,7 @@ const useTrigger = (token) => {
   return isNew
 }
 
-// When a control outside the players was last used. A run that was started before that belongs to the old settings.
+// When the viewer last used a control outside the players. A run started earlier belongs to the old settings.
 let touchedAt = Number.NEGATIVE_INFINITY
 for (const kind of ["pointerdown", "keydown"])
   window.addEventListener(
@@ -194,7 +194,8 @@ class Player {
     if (Boolean(this.unlisten) === Boolean(hint)) return
     this.unlisten?.()
     const { play, pause, step, reset } = this.moves
-    const [next, back] = [1, -1].map((by) => () => this.scenes.turn(by))
+    const next = () => this.scenes.turn(1)
+    const back = () => this.scenes.turn(-1)
     const arrows = this.scene ? { right: next, next, left: back, back } : { right: step }
     const space = () => (this.playhead.playing ? pause() : this.playInSight(play))
     this.unlisten = hint ? listen({ space, r: reset, ...arrows }) : undefined
@@ -223,7 +224,7 @@ class Player {
     }
   }
 
-  // Switches to other runs: keeps the logs that both have, and puts a new playhead at the fitting place.
+  // Switches to other runs. Keeps the logs of runs that stay, and starts a new playhead where these runs were last left.
   showRuns(data, name, names) {
     const { playhead, names: previous } = this
     const playsOn = this.wantsNextRun()
@@ -247,11 +248,11 @@ class Player {
     this.pageAt = ""
   }
 
-  // Whether Train was pressed before the page had rerun for a moved control: then it meant the net of that control, even if
-  // the run before was so short that it has already ended.
+  // Whether the viewer pressed Train while the page was rerunning for a changed control. The press then meant the net with
+  // that change, even if the old run was so short that it has already ended.
   wantsNextRun() {
     const { playhead } = this
-    const isRecent = clock() - this.pressedAt < EAGER_SECONDS
+    const isRecent = clock() - this.pressedAt < RERUN_SECONDS
     const plays = playhead.playing ? !playhead.shown || isRecent : playhead.ended && isRecent
     return plays && touchedAt <= this.pressedAt
   }
@@ -273,7 +274,7 @@ class Player {
     if (!this.data.scenes.length) savePlace(this.name, this.placeOf(this.playhead))
   }
 
-  // The logs that the connection delivers: all but files of the visitor.
+  // The logs that the connection delivers. Files of the visitor are read in the browser.
   get remote() {
     return this.logs.filter((log) => !log.isLocal)
   }
@@ -287,7 +288,7 @@ class Player {
     if (this.remote.length) this.connection.request(this.requests())
   }
 
-  // Takes the log of a file of the visitor, which may still be growing.
+  // Shows the log of a file of the visitor, which may still be growing.
   takeFile(number, log) {
     if (this.data.runs[number]?.recording !== null) return // the page shows other runs by now
     if (this.logs[number] !== log) {
@@ -451,7 +452,8 @@ class Player {
       this.refreshTimer ??= setTimeout(() => this.refreshStatus(), REFRESH_SECONDS * 1000)
   }
 
-  // The extent of the active logs, as in `extentOf`, with their last step `end`, and `newest`, that of recordings.
+  // Returns the extent of the active logs, as `extentOf` does, with the last step of all (`end`), the recordings among them
+  // (`recorded`) and their last step (`newest`).
   extent() {
     const { active } = this
     const recorded = active.filter((log) => log.isRecording)
@@ -533,13 +535,13 @@ class Player {
     this.draw(moment)
   }
 
-  // The status line says how long a recording has been silent.
+  // Draws a frame, because the status line says how long a recording has been silent.
   refreshStatus() {
     this.refreshTimer = undefined
     this.requestFrame()
   }
 
-  // Notes whether the reader has watched the run of the scene to its end, on which its text depends.
+  // Notes that the reader has watched the scene's run to its end, if `ended`, and updates the texts that depend on it.
   noteWatched(ended) {
     const { scenes } = this.data
     if (ended) this.watchedLinks.add(this.active[0].link)

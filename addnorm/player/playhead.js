@@ -95,7 +95,8 @@ export class Playhead {
     }
   }
 
-  // Stops at the first row after `before` whose loss is at most `target`; returns that row or null. 0 disables the target.
+  // Stops at the first row after `before`, of the `rows` available, whose loss is at most `target`. Returns that row, or null
+  // if there is none. A target of 0 never stops.
   stopAt(before, rows, target, lossOf) {
     if (!this.playing || !(target > 0)) return null
     for (let row = before + 1; row <= Math.min(this.shown, rows - 1); row++) {
@@ -107,7 +108,7 @@ export class Playhead {
     return null
   }
 
-  // At full speed the rate of arrivals, adjusted to keep a small buffer.
+  // Returns the speed: at full speed the rate at which rows arrive, adjusted to keep a small buffer.
   rowsPerSecond(time, playable, isOver) {
     const fixedRate = SPEEDS[this.speed]
     if (fixedRate) return fixedRate * this.stride
@@ -124,12 +125,12 @@ export class Playhead {
     return Math.min(maxRate, rate * Math.min(Math.max(buffered / targetBuffer, 0.2), 3))
   }
 
-  // The number of rows, counted from step 0, to request now.
+  // Returns the number of rows to request now, counted from step 0.
   rowsWanted() {
     if (!this.playing) return this.shown ? this.shown + 1 : 0
     const rate = SPEEDS[this.speed]
-    // In whole seconds of rows, so that the request does not change with every frame.
-    const ahead = rate ? (Math.floor(this.position / rate) + AHEAD_SECONDS) * rate + 2 : this.last + 1
-    return Math.min(this.last + 1, ahead)
+    if (!rate) return this.last + 1
+    const seconds = Math.floor(this.position / rate) // whole ones: the request must not change with every frame
+    return Math.min(this.last + 1, (seconds + AHEAD_SECONDS) * rate + 2)
   }
 }

@@ -8,12 +8,15 @@ import { brief } from "./number.js"
 /** @import { Moment } from "./playhead.js" */
 
 const PASS_SECONDS = 4 // through all blocks
-const INPUT_RADIUS = 0.45 // share of half the frame: the circle of the input's RMS; sizes are linear inside, logarithmic outside
-const RINGS = [1, 4] // in units of the input's RMS
+// Radius of the circle of the input's RMS, as a share of half the frame. The scale is linear inside, logarithmic outside.
+const INPUT_RADIUS = 0.45
+const RING_SIZES = [1, 4] // in units of the input's RMS
 const MIN_NAMED_PIXELS = 150 // rings are named in pictures larger than this
 const TRAIL_BLOCKS = 6 // length of a sample's trail
 const STILL_POSITIONS = 8 // positions drawn at once with reduced motion
 const DOT_EMS = 0.56 // radius of a dot, in font sizes of the page
+const BASELINE_EMS = 0.26 // from the middle of a letter down to its baseline
+const MAX_SIZE = 2 ** 20 // relative to the input; larger samples are drawn at this distance
 const SAMPLE_HUES = [
   "#1b6ca8",
   "#b34f00",
@@ -31,11 +34,11 @@ const SAMPLE_HUES = [
 const radius = (size, edge) =>
   size <= 1
     ? INPUT_RADIUS * size
-    : INPUT_RADIUS + (1 - INPUT_RADIUS) * (Math.log2(Math.min(size, 2 ** 20)) / Math.log2(edge))
+    : INPUT_RADIUS + (1 - INPUT_RADIUS) * (Math.log2(Math.min(size, MAX_SIZE)) / Math.log2(edge))
 
 const rms = (sizes) => Math.sqrt(sizes.reduce((sum, size) => sum + size * size, 0) / sizes.length)
 
-// The places of the samples at a position between two blocks: x and y, and the share of each sample that lies in the plane.
+// Returns the place of every sample at a position, in blocks: x and y, and the share of its vector that lies in the plane.
 export const placesAt = (journey, position) => {
   const unit = rms(journey.size[0]) || 1
   const stop = Math.min(Math.max(Math.floor(position), 0), journey.size.length - 1)
@@ -98,7 +101,7 @@ class Net {
     this.onGuess = onGuess
   }
 
-  // `quizzed`: the viewer is to guess its outcome.
+  // `quizzed`: whether the viewer guesses the outcome first. The other parameters are those of the panel in declare.py.
   declare({ label, title, subject, quizzed, shows_outcome: showsOutcome, options, question, reveals }) {
     this.label = label
     this.subject = subject
@@ -126,7 +129,7 @@ class Net {
     return guessOf(this.name, this.options)
   }
 
-  // Takes the last frame up to a step whose sizes are all finite.
+  // Selects the last frame up to a step in which all sizes are finite.
   setLog(log, shown) {
     const frames = (log?.frames[0] ?? []).filter(({ journey, step }) => journey && step <= shown)
     this.frame = frames.findLast(({ journey }) => !journey.size.flat().includes(null)) ?? frames[0]
@@ -146,31 +149,29 @@ class Net {
     return this.quizzed && !revealed && !(this.guess && this.reveals)
   }
 
+  // Draws the samples at a share of the way through the net, in a square of `side` pixels, and the caption. `covered`:
+  // whether they wait at the input; `isFirst`: whether the picture names the rings.
   draw(share, side, { calm, covered, fontSize, isFirst }) {
     if (!this.journey) return
     const position = covered ? 0 : share * this.stops
     const stop = Math.round(position)
     this.hasArrived = !covered && (this.hasArrived || stop === this.stops) // the outcome stays once shown
     const geometry = this.geometry(side, fontSize)
-    const from = calm ? 0 : Math.max(0, position - TRAIL_BLOCKS)
-    const count = calm ? STILL_POSITIONS : 2 * TRAIL_BLOCKS
-    const path = Array.from({ length: count }, (_, i) =>
-      placesAt(this.journey, from + ((position - from) * i) / (count - 1)),
-    )
-    const answers = this.trained && stop === this.stops ? this.frame.ten?.answers : null
+    const path = this.pathTo(position, calm)
     const ends = path.at(-1)
+    const answers = this.trained && stop === this.stops ? this.frame.ten?.answers : null
     const common = this.commonPlace(ends.map(geometry.toPixels), geometry.dotSize)
     this.picture.setAttribute("viewBox", `0 0 ${side} ${side}`)
     this.picture.replaceChildren(
-      ...this.rings(geometry),
-      ...this.rays(geometry, ends),
-      ...(isFirst && side > MIN_NAMED_PIXELS ? this.ringNames(geometry) : []),
-      ...(calm ? this.stills(geometry, path) : this.trails(geometry, path)),
-      ...this.dots(geometry, ends, common ? null : answers),
-      ...(common ? [this.countAt(geometry, common, ends.length)] : []),
+      ...this.drawRings(geometry),
+      ...this.drawRays(geometry, ends),
+      ...(isFirst && side > MIN_NAMED_PIXELS ? this.drawRingNames(geometry) : []),
+      ...(calm ? this.drawStills(geometry, path) : this.drawTrails(geometry, path)),
+      ...this.drawDots(geometry, ends, common ? null : answers),
+      ...(common ? [this.drawCount(geometry, common, ends.length)] : []),
     )
-    const right = answers?.filter((answer, sample) => String(answer) === this.journey.names[sample]).length
-    const score = answers ? ` · ${right} right` : ""
+    const rightCount = answers?.filter((answer, sample) => String(answer) === this.journey.names[sample]).length
+    const score = answers ? ` · ${rightCount} right` : ""
     const size = timesText(relativeSize(this.journey, stop))
     setText(
       this.caption,
@@ -180,7 +181,15 @@ class Net {
     )
   }
 
-  // Of a picture: sizes in pixels, and functions of a sample's place.
+  // Returns the places of the samples at several positions up to this one: those of a trail, or all with reduced motion.
+  pathTo(position, calm) {
+    const start = calm ? 0 : Math.max(0, position - TRAIL_BLOCKS)
+    const count = calm ? STILL_POSITIONS : 2 * TRAIL_BLOCKS
+    const positions = Array.from({ length: count }, (_, i) => start + ((position - start) * i) / (count - 1))
+    return positions.map((passed) => placesAt(this.journey, passed))
+  }
+
+  // Returns the sizes of a picture in pixels, and functions that convert a sample's place to pixels.
   geometry(side, fontSize) {
     const half = side / 2
     const dotSize = DOT_EMS * fontSize
@@ -190,53 +199,55 @@ class Net {
       const scale = Math.max(1, outside(place))
       return [place.x, place.y].map((coordinate) => (half + (coordinate / scale) * half).toFixed(1))
     }
-    const ringRadii = RINGS.map((size) => radius(size, this.journey.edge) * half)
+    const ringRadii = RING_SIZES.map((size) => radius(size, this.journey.edge) * half)
     return { side, half, fontSize, dotSize, outside, toPixels, ringRadii, gapSine: Math.sin(this.gap) }
   }
 
-  rings({ half, ringRadii }) {
+  drawRings({ half, ringRadii }) {
     return ringRadii.map((r) => svg("circle", { class: "ring", cx: half, cy: half, r }))
   }
 
-  // The names of the rings, in the widest gap between samples.
-  ringNames({ half, fontSize, ringRadii, gapSine }) {
+  // Draws the names of the rings in the widest gap between samples. Returns SVG texts.
+  drawRingNames({ half, fontSize, ringRadii, gapSine }) {
     const rise = (ringRadii[1] - ringRadii[0]) * Math.abs(gapSine) // between the two names
     const shift = (Math.sign(gapSine) || 1) * Math.max(0, (1.1 * fontSize - rise) / 2) // to keep a line height between them
-    return RINGS.map((size, ring) => {
+    return RING_SIZES.map((size, ring) => {
       const x = half + ringRadii[ring] * Math.cos(this.gap)
       const y = half - ringRadii[ring] * gapSine + 0.25 * fontSize + (ring ? -shift : shift)
       return svg("text", { class: "named", x, y }, size === 1 ? "input's size" : `${size} times`)
     })
   }
 
-  // Lines from the centre show directions: ten digits are a fan, and samples that have become alike a single ray.
-  rays({ half, toPixels }, ends) {
+  // Draws lines from the centre to the samples: ten digits make a fan, samples that have become alike a single ray.
+  drawRays({ half, toPixels }, ends) {
     return ends.map((place, sample) => {
       const [x2, y2] = toPixels(place)
       return svg("line", { class: "ray", stroke: this.hues[sample], x1: half, y1: half, x2, y2 })
     })
   }
 
-  trails({ toPixels }, path) {
+  drawTrails({ toPixels }, path) {
     return path[0].map((_, sample) => {
       const points = path.map((places) => toPixels(places[sample]).join()).join(" ")
       return svg("polyline", { class: "trail", stroke: this.hues[sample], points })
     })
   }
 
-  // With reduced motion: fading dots at earlier positions in place of trails.
-  stills({ dotSize, toPixels }, path) {
+  // Draws fading dots at earlier positions, which replace trails with reduced motion. Returns SVG circles.
+  drawStills({ dotSize, toPixels }, path) {
     return path.slice(0, -1).flatMap((places, still) =>
       places.map((place, sample) => {
         const [cx, cy] = toPixels(place)
-        const opacity = (0.15 + (0.5 * still) / STILL_POSITIONS).toFixed(2)
+        const age = still / STILL_POSITIONS // 0 for the oldest
+        const opacity = (0.15 + 0.5 * age).toFixed(2)
         return svg("circle", { cx, cy, r: dotSize / 2, fill: this.hues[sample], opacity })
       }),
     )
   }
 
-  // A named dot per sample, an arrow outside the frame; with the net's answers, if there are any.
-  dots({ fontSize, dotSize, outside, toPixels }, ends, answers) {
+  // Draws a named dot for every sample, an arrow if it lies outside the frame, and marks right and wrong answers, which
+  // are null before the output. Returns SVG groups.
+  drawDots({ fontSize, dotSize, outside, toPixels }, ends, answers) {
     return ends.map((place, sample) => {
       const [x, y] = toPixels(place)
       const name = this.journey.names[sample]
@@ -247,35 +258,40 @@ class Net {
       group.append(
         svg(shape.name, { ...shape.attributes, class: "ground" }),
         svg(shape.name, { ...shape.attributes, ...fill }),
-        svg("text", { y: 0.26 * fontSize }, name),
+        svg("text", { y: BASELINE_EMS * fontSize }, name),
       )
       if (answers) {
         const isRight = String(answers[sample]) === name
-        const attributes = { class: isRight ? "right" : "wrong", x: 1.9 * dotSize, y: 0.26 * fontSize }
+        const attributes = { class: isRight ? "right" : "wrong", x: 1.9 * dotSize, y: BASELINE_EMS * fontSize }
         group.append(svg("text", attributes, isRight ? "✓" : (answers[sample] ?? "–")))
       }
       return group
     })
   }
 
-  // The text "all 10" at the common place of all samples, off their ray and off the names of the rings.
-  countAt({ side, half, fontSize, dotSize, gapSine }, place, count) {
+  // Draws "all 10" at the common place of all samples, clear of their ray and of the names of the rings: away from the
+  // centre if the frame leaves space there, at the centre on the side without names. Returns an SVG text.
+  drawCount({ side, half, fontSize, dotSize, gapSine }, place, count) {
     const [x, y] = place
-    const [above, below] = [y - 1.6 * dotSize, y + 2.7 * dotSize]
-    const inwards = y < half ? above < fontSize : below > side - 0.4 * fontSize // no space outside
-    const isAbove = Math.hypot(x - half, y - half) < 2 * dotSize ? gapSine < 0 : y < half !== inwards
-    const inside = Math.min(Math.max(x, 2 * fontSize), side - 2 * fontSize)
-    return svg("text", { class: "out", x: inside, y: isAbove ? above : below }, `all ${count}`)
+    const above = y - 1.6 * dotSize
+    const below = y + 2.7 * dotSize
+    const isAtCentre = Math.hypot(x - half, y - half) < 2 * dotSize
+    let isAbove
+    if (isAtCentre) isAbove = gapSine < 0
+    else if (y < half) isAbove = above >= fontSize
+    else isAbove = below > side - 0.4 * fontSize
+    const textX = Math.min(Math.max(x, 2 * fontSize), side - 2 * fontSize)
+    return svg("text", { class: "out", x: textX, y: isAbove ? above : below }, `all ${count}`)
   }
 
-  // The place of all samples if they lie on one another, else null.
+  // Returns the mean place in pixels if all samples lie on one another, else null.
   commonPlace(places, dotSize) {
     const middle = [0, 1].map((axis) => places.reduce((sum, point) => sum + Number(point[axis]), 0) / places.length)
     const allNear = places.every(([x, y]) => Math.hypot(x - middle[0], y - middle[1]) < 1.2 * dotSize)
     return places.length > 1 && allNear ? middle : null
   }
 
-  // The description for screen readers; call it while nothing moves.
+  // Updates the description for screen readers. Call it only while nothing moves.
   describe(share, covered) {
     if (!this.journey) return
     const stop = covered ? 0 : Math.round(share * this.stops)
@@ -291,6 +307,7 @@ class Net {
     this.picture.setAttribute("aria-label", `${clauses.join("; ")}.`)
   }
 
+  // Shows the question and, once the viewer may see it, the outcome or the guess.
   showAnswer(revealed, reveals) {
     const { guess } = this
     const isOpen = !this.isCovered(revealed)
@@ -310,7 +327,7 @@ class Net {
 }
 
 export class SamplePaths {
-  /** @type {boolean | undefined} whether it is out of sight; the player sets it */
+  /** @type {boolean | undefined} whether the panel is out of sight, set by the player */
   away
 
   constructor(home) {
@@ -448,7 +465,8 @@ export class SamplePaths {
     this.paint()
   }
 
-  // In pixels: the side of a net's picture and the font size of the page; the player resets them when the place changes size.
+  // Reads the side of a net's picture and the font size of the page, in pixels. The player has it read them again after a
+  // resize.
   measure() {
     const style = getComputedStyle(this.list)
     const columns = style.gridTemplateColumns.split(" ").length

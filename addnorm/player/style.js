@@ -1,14 +1,15 @@
-// The styles of lines and maps: shades of a hue, and for each role a dash, a marker and a shade, so that a chart can be read
+// The styles of lines and maps. Each role has a shade of the chart's hue, a dash and a marker, so that a chart can be read
 // without its colours. Pure.
 
 /** @type {Record<string, string>} #rrggbb by name; `setHues` fills it in */
 export const hues = {}
-const NEGATIVE_HUE = "#7d5f2c" // of negative values on a signed scale
-const SHADE_LUMINANCES = [null, 0.135, 0.29, 0.18] // of the shades of a hue; outside this range a line is lost on one of the pages
-const SCALE_LUMINANCES = [0.8, null, 0.045] // of a map's minimum, middle and maximum on a light page
-const SIGNED_LUMINANCES = [0.09, 0.8, 0.09] // of the minimum, 0 and the maximum
+const NEGATIVE_HUE = "#7d5f2c" // negative values on a signed scale
+// Relative luminances; null keeps that of the hue.
+const SHADE_LUMINANCES = [null, 0.135, 0.29, 0.18] // shades 0 to 3 of a line, visible on light and on dark pages
+const SCALE_LUMINANCES = [0.8, null, 0.045] // a map's minimum, middle and maximum on a light page
+const SIGNED_LUMINANCES = [0.09, 0.8, 0.09] // minimum, 0 and maximum on a signed scale
 const DARK_PAGE_LUMINANCES = { 0.8: 0.045, 0.045: 0.8, 0.09: 0.32 } // replacements on a dark page
-const CHANNEL_LUMINANCES = [0.2126, 0.7152, 0.0722]
+const CHANNEL_LUMINANCES = [0.2126, 0.7152, 0.0722] // pure red, green and blue (WCAG 2.2)
 const FONT_SIZE = 12 // plotly's default
 
 const ROLE_STYLES = {
@@ -54,12 +55,15 @@ export const shadeOf = (hue, shade) => {
 }
 
 // The colour scale of a map. Larger values contrast more with the page: darker on a light page, lighter on a dark one.
-// `signed`: symmetric about 0.
-export const colourScale = (hue, dark, signed) =>
-  (signed ? SIGNED_LUMINANCES : SCALE_LUMINANCES).map((target, i) => {
-    const colour = signed ? [NEGATIVE_HUE, hues.grey, hue][i] : hue
-    return [i / 2, target === null ? colour : withLuminance(colour, dark ? DARK_PAGE_LUMINANCES[target] : target)]
+// `signed`: whether the scale is symmetric about 0.
+export const colourScale = (hue, dark, signed) => {
+  const colours = signed ? [NEGATIVE_HUE, hues.grey, hue] : [hue, hue, hue]
+  const luminances = signed ? SIGNED_LUMINANCES : SCALE_LUMINANCES
+  return colours.map((colour, i) => {
+    const target = dark ? DARK_PAGE_LUMINANCES[luminances[i]] : luminances[i]
+    return [i / 2, luminances[i] === null ? colour : withLuminance(colour, target)]
   })
+}
 // The colour at a share of a scale, interpolated as in plotly.
 export const colourAt = (scale, share) => {
   const next = scale.findIndex(([position]) => position >= share)
@@ -73,6 +77,7 @@ export const inkOn = (colour) => (luminance(colour) > 0.1791 ? "#000000" : "#fff
 // A name cut in the middle for the legend of a narrow chart; its end is often the step.
 const shortName = (name) => (name.length <= 30 ? name : `${name.slice(0, 16).trimEnd()}…${name.slice(-13)}`)
 
+// Returns the trace of a line or of crosses in the style of its role; attributes that it declares itself win.
 /** @param {{ name: string, role: number | string, bind?: { kind?: string, fold?: string }, thin?: boolean }} declared */
 const lineOf = ({ name, role, bind = {}, thin, ...rest }, hue) => {
   const isRun = typeof role === "number" // the index of a run among several
@@ -88,13 +93,14 @@ const lineOf = ({ name, role, bind = {}, thin, ...rest }, hue) => {
   const color = shadeOf(hue, style.shade)
   const isCrosses = bind.kind === "crosses"
   const hasMarkers = style.symbol && bind.kind !== "past" && !thin
+  const lineMode = hasMarkers ? "lines+markers" : "lines"
   const place = ["past", "frames", "crosses"].includes(bind.kind) ? "step %{x}" : "%{text}"
   const value = isCrosses ? "%{customdata}" : "%{y:.4g}"
   const trace = {
     type: "scatter",
     name: isRun ? name : shortName(name),
     meta: name,
-    mode: isCrosses ? "markers" : hasMarkers ? "lines+markers" : "lines",
+    mode: isCrosses ? "markers" : lineMode,
     line: { color, width: thin ? 1 : style.width, dash: style.dash ?? "solid" },
     marker: { color, symbol: style.symbol, size: style.size },
     connectgaps: false,
@@ -110,7 +116,8 @@ const lineOf = ({ name, role, bind = {}, thin, ...rest }, hue) => {
   return { ...trace, ...rest, role, bind }
 }
 
-// A declared trace with its style on a light or a dark page; styles that it declares itself win. `hue`: that of the chart.
+// Returns a declared trace with its style on a light or a dark page; styles that it declares itself win. `hue` is that of
+// the chart.
 export const styledTrace = (trace, hue, dark) => {
   const traceHue = trace.hue ?? hue
   if (trace.role !== undefined) return lineOf(trace, traceHue)

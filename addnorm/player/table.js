@@ -47,9 +47,9 @@ export const tableElement = ({ data, layout }, title) => {
   const axis = (name) => plainText(layout[name]?.title?.text)
   if (data.some((trace) => !trace.z))
     table.append(rowElement("th", "line", [axis("xaxis") || "at", axis("yaxis") || "value"]))
-  for (const trace of data)
-    if (trace.visible !== false && trace.type !== "contour")
-      // a contour is drawn over a map
-      table.append(...(trace.z ? mapRows(trace, axis("yaxis")) : pointRows(trace)))
+  for (const trace of data) {
+    if (trace.visible === false || trace.type === "contour") continue // a contour repeats a map
+    table.append(...(trace.z ? mapRows(trace, axis("yaxis")) : pointRows(trace)))
+  }
   return table
 }

@@ -6,7 +6,7 @@ import { appendElement, onPlainClick, setText } from "./dom.js"
 
 // The verdict above the charts, and before training a hint on where to look.
 export class Headline {
-  /** @type {number | undefined} of its place; the player sets it */
+  /** @type {number | undefined} width of the panel in pixels, set by the player */
   width
 
   constructor(place) {
@@ -60,7 +60,7 @@ export class Heading {
   draw() {}
 }
 
-// A link that the page follows itself, to keep the session.
+// A link that the page opens itself, so that the session survives.
 export class Link {
   constructor(place, { opened }) {
     this.el = appendElement(appendElement(place, "p", "player-why"), "a", "player-link")
@@ -101,8 +101,8 @@ export class Sentence {
 
 const percentage = (p) => `${Number((100 * p).toPrecision(2))}%`
 
-// The text a language model writes after a fixed prompt, its characters shaded by probability, and the likeliest characters
-// after the prompt. Until the net is trained here, the recorded text.
+// The text that a language model writes after a fixed prompt, its characters shaded by probability, above the likeliest
+// characters after the prompt. Shows a recorded text until the net is trained here.
 export class Text {
   constructor(place) {
     this.intro = appendElement(place, "p", "player-writes")

@@ -14,7 +14,7 @@ import pytest
 import torch
 from streamlit.testing.v1 import AppTest
 
-from addnorm.player.charts import LIMITS
+from addnorm.player.charts import FORMAT_LIMITS
 from addnorm.recording import read as read_recording
 from components.player import recordings
 from components.player.browser_messages import Hello, ShownRecording, decode, parse
@@ -259,7 +259,7 @@ def test_a_number_in_a_recording_takes_about_as_many_bytes_as_is_said() -> None:
 
 def test_the_limits_on_the_charts_are_those_of_the_formats() -> None:
     kinds = {"float16": torch.float16, "bfloat16": torch.bfloat16}
-    for at, name in LIMITS:
+    for at, name in FORMAT_LIMITS:
         kind = kinds[name.split(":")[0]]
         facts = torch.finfo(kind)
         if name.endswith("largest"):

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from addnorm.player.charts import LIMITS, recorded_depth, recorded_loss, recorded_map
+from addnorm.player.charts import FORMAT_LIMITS, recorded_depth, recorded_loss, recorded_map
 from addnorm.player.declare import Row
 from addnorm.words import number
 from components.charts import figures
@@ -271,7 +271,7 @@ def test_the_limits_of_number_formats_are_lines_where_the_axis_reaches_them(trac
     given = [{"names": FLAT, "rows": [[1e-9, 1.0, 1.0, 1.0, 1e5]]}]
     layout = run(code, given=given, figure=figure, HEADER=HEADER, LINE=LINE)
     assert [one["text"] for one in layout["annotations"]] == seen
-    limits = {name: at for at, name in LIMITS}
+    limits = {name: at for at, name in FORMAT_LIMITS}
     assert [(one["y0"], one["y1"]) for one in layout["shapes"] if "y0" in one] == [(limits[name],) * 2 for name in seen]
 
 
