@@ -9,7 +9,7 @@ from torch import Tensor
 
 from addnorm.cosine import cosines_of
 from addnorm.histogram import histograms_of
-from addnorm.rows import Fetch, Part, PendingRow, parts_of
+from addnorm.rows import Fetch, Part, PendingRow, Target, parts_of
 from addnorm.sites import Site
 
 
@@ -42,7 +42,7 @@ class FirstPass:
         for index, site in enumerate(sites):
             if (measurement := self._by_node.get(site.node)) is None:
                 continue
-            targets = [("act", index, count) for _, _, count in measurement.norm.targets]
+            targets = [Target("act", index, target.size) for target in measurement.norm.targets]
             row.parts.append(Part(measurement.norm.fetch, targets, pass_number=1))
             row.cosines += [(1, [index], cosine) for cosine in measurement.cosines]
             row.histograms += [(1, [index], shares) for shares in measurement.histograms]

@@ -79,7 +79,7 @@ def _site_entry(site: Site) -> dict[str, Any]:
         "key": site.place.key,
         "call": site.place.call,
     }
-    if site.place.whole:
+    if site.place.is_base:
         entry["whole"] = True
     return entry | {"shape": list(site.shape), "dtype": site.dtype}
 

@@ -19,9 +19,10 @@ from torch.utils.hooks import RemovableHandle
 from addnorm.compiled import compiled_call, hook_calls
 from addnorm.passes import is_transforming
 
-STACKED = 4096  # numbers in a tensor up to which stacking is cheaper than a kernel for each
-MAX_FLOAT32_NUMBERS = 1 << 20  # in a tensor; a float32 sum of more squares loses digits
-MIN_FLOAT32_NORM, MAX_FLOAT32_NORM = 1e-15, 1e15  # norms whose squares float32 can represent
+MAX_STACKED_NUMBERS = 4096  # per tensor; stacking larger tensors costs more than a kernel for each
+MAX_FLOAT32_NUMBERS = 1 << 20  # per tensor; a float32 sum of more squares loses digits
+MIN_FLOAT32_NORM = 1e-15  # float32 cannot represent the squares of smaller norms
+MAX_FLOAT32_NORM = 1e15  # nor those of larger ones
 
 Key = int | str | None
 PassAndPlace = tuple[int, int]  # number of the forward pass, index of the place
@@ -31,21 +32,24 @@ PassAndPlace = tuple[int, int]  # number of the forward pass, index of the place
 class Place:
     """A tensor at the boundary of a module: an output or input of its nth call in a forward pass.
 
-    `key` selects one of several: an index, a name, or None for the only one. `whole`: if the tensor is a view, its base
-    is watched instead.
+    `key` selects one of several tensors: an index, a name, or None for a single tensor. With `is_base`, the base of the
+    tensor is watched, of which the tensor is a view.
     """
 
     module: nn.Module
     side: str = "output"
     key: Key = None
     call: int = 0
-    whole: bool = False
+    is_base: bool = False
 
     def tensor(self, value: Any) -> Tensor | None:
-        """The watched tensor for an input or output of the module; None if that is no tensor or not a view."""
+        """The watched tensor for an input or output of the module.
+
+        None for an object that is no tensor and, with `is_base`, for a tensor that is not a view.
+        """
         if not isinstance(value, Tensor):
             return None
-        return value._base if self.whole else value
+        return value._base if self.is_base else value
 
 
 class Hook:
@@ -65,9 +69,9 @@ class Hook:
 
 
 class Probe:
-    """References to the tensors of the last forward pass at some places, and to the gradients of each.
+    """Hooks at some places, which keep the tensors of the last forward pass and their gradients.
 
-    `begin` and `end` bracket a pass in which a module may be called twice, or again by checkpointing afterwards.
+    Call `begin` and `end` around a pass if a module may be called twice, or again by checkpointing after the pass.
     Without them every call counts. `on_error` receives the probe's own errors, which then do not reach the training.
     """
 
@@ -86,7 +90,7 @@ class Probe:
         # Decides whether a gradient for a forward pass, by number, counts; None counts all.
         self.is_counted: Callable[[Tensor, int], bool] | None = None
         self._tensor_hooks: list[RemovableHandle] = []
-        self.pass_number = 0  # of the forward pass
+        self.pass_number = 0  # of the last forward pass
         self.forget()
         self._is_attached = True
         self._on_error = on_error
@@ -126,17 +130,17 @@ class Probe:
         self._aside.clear()
 
     def forget(self) -> None:
-        """Releases the tensors of the last pass. Its gradients are still taken when they come."""
+        """Releases the tensors of the last pass. The hooks on them still receive their gradients."""
         self.captured: list[Tensor | None] = [None] * len(self.places)
         self._received: dict[PassAndPlace, Tensor] = {}
         self._aside: dict[PassAndPlace, Tensor] = {}
         self.pass_number += 1
         self.early_norms: dict[int, Tensor] = {}
         self._versions: dict[int, int] = {}
-        self._waiting: set[int] = set()  # places without a gradient until checkpointing computes them again
+        self._waiting: set[int] = set()  # places whose tensors get gradients when checkpointing computes them again
 
     def release(self) -> None:
-        """Stops taking gradients of the passes so far: an input that comes again would be counted twice."""
+        """Removes the hooks on the tensors so far: an input used in the next pass too would be counted twice."""
         for handle in self._tensor_hooks:
             handle.remove()
         self._tensor_hooks = []
@@ -211,7 +215,8 @@ class Probe:
                 return
             for index in places:
                 place = self.places[index]
-                if place.call == call and (tensor := place.tensor(item(place.key))) is not None:
+                tensor = place.tensor(item(place.key)) if place.call == call else None
+                if tensor is not None:
                     self._keep(index, tensor)
         except Exception as error:
             self._fail(error)
@@ -219,7 +224,7 @@ class Probe:
     def _visit_recomputed(self, places: list[int], item: Callable[[Key], Any]) -> None:
         """Hooks tensors that checkpointing computes again, this time with gradients."""
         if len({self.places[index].call for index in places}) > 1:
-            return  # the call cannot be identified for a module that is used twice
+            return  # of a module that is used twice, it is unknown which call is computed again
         for index in places:
             tensor = self.places[index].tensor(item(self.places[index].key))
             if index in self._waiting and tensor is not None and tensor.requires_grad:
@@ -315,7 +320,7 @@ def norms_in(tensors: Sequence[Tensor], dtype: torch.dtype) -> Tensor:
     Small tensors of one shape are stacked first: one kernel instead of N, which halves the cost on a CPU.
     """
     first = tensors[0]
-    if first.numel() <= STACKED and all(t.shape == first.shape and t.dtype == first.dtype for t in tensors):
+    if first.numel() <= MAX_STACKED_NUMBERS and all(t.shape == first.shape and t.dtype == first.dtype for t in tensors):
         return torch.linalg.vector_norm(torch.stack(list(tensors)).reshape(len(tensors), -1), dim=1, dtype=dtype)
     return torch.stack(torch._foreach_norm(list(tensors), 2, dtype))
 

@@ -33,16 +33,16 @@ CHECKPOINTED = "Inside reentrant checkpoints no gradients were measured; use_ree
 PROJECTED = "No loss was given: the gradient is that of a fixed random projection of the output."
 CONSTANT_LOSS = "The loss depends on nothing that is trained, so there are no gradients."
 ROUNDED = "The gradient lies within rounding before {} and is left out there: this loss hardly depends on that."
-ROUNDING = 2.0**-16  # share of a gradient below which its remainder at the site before lies within float32's rounding
+ROUNDING = 2.0**-16  # a gradient below this share of the next site's is nothing but float32's rounding
 OUTPUT = -1  # key of the model's output among the nodes
-REENTRANT = "CheckpointFunctionBackward"  # torch.autograd.grad refuses it
+REENTRANT = "CheckpointFunctionBackward"  # name of an autograd node that torch.autograd.grad refuses
 
 Loss = Callable[..., Tensor]
 
 
 @dataclass(frozen=True)
 class Profile(Display):
-    """One pass of a model, as a recording of one row. `cause`: on the origin of the first non-finite number."""
+    """One pass of a model, as a recording of one row. `cause`: a sentence on its first non-finite number."""
 
     recording: Recording
     cause: str = ""
@@ -111,16 +111,16 @@ def loss_on(model: nn.Module, batch: Any, loss: Loss | None) -> Tensor:
 
 
 class NonFiniteTracer(Tracer):
-    """A tracer that also notes the operations that first made a non-finite number, forward and backward.
+    """A tracer that also finds the operations that first made a non-finite number, forward and backward.
 
-    `infinite`: the operation that made a tensor with minus infinity alone, which is often a mask.
+    `infinite` is the last operation whose only non-finite numbers are minus infinities: these are often a mask.
     """
 
     def __init__(self, model: nn.Module, measure: Callable[[int, Tensor], None]) -> None:
         super().__init__(model, measure)
         self.forward = self.infinite = self.backward = ""
         self.default_module = "the model"  # for operations outside any module
-        self.undo: list[Any] = []
+        self.undo: list[Any] = []  # handles of hooks
         self._operations: dict[int, str] = {}  # with their modules, by node
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -141,7 +141,7 @@ class NonFiniteTracer(Tracer):
                 if not _is_finite(tensor.detach().clamp(min=0)):
                     self.forward = origin
                 elif all(_is_finite(item) for item, _ in tensors_in(inputs, depth=2) if is_numeric(item)):
-                    self.infinite = origin  # the last one counts
+                    self.infinite = origin
             if tensor.requires_grad and node is not None:
                 self.undo.append(tensor.register_hook(self._gradient_hook(node)))
 
@@ -162,11 +162,16 @@ class NonFiniteTracer(Tracer):
         return check
 
     def cause(self, quantity: str) -> str:
-        """A sentence on the origin of the first non-finite number. `quantity`: that of the row."""
+        """A sentence on the origin of the first non-finite number; empty if it is unknown.
+
+        `quantity` names the first non-finite quantity of the row.
+        """
         origin = self.forward or self.infinite
         if quantity in ("signal", "model's output", "loss") and origin:
             return f"The first tensor that is not finite is {origin}."
-        return f"The first gradient that is not finite is {self.backward}." if quantity and self.backward else ""
+        if quantity and self.backward:
+            return f"The first gradient that is not finite is {self.backward}."
+        return ""
 
 
 def _is_finite(tensor: Tensor) -> bool:
@@ -175,7 +180,7 @@ def _is_finite(tensor: Tensor) -> bool:
 
 @dataclass(frozen=True)
 class _Pass:
-    """A forward and a backward pass. `gradients`: by node, and by OUTPUT."""
+    """A forward and a backward pass. `gradients`: by node of the graph; that of the model's output under OUTPUT."""
 
     tracer: NonFiniteTracer
     measurements: FirstPass
@@ -195,8 +200,11 @@ def _run_pass(model: nn.Module, batch: Any, loss: Loss | None) -> _Pass:
         collect_gradient(node, tensor)
 
     def collect_gradient(node: int, tensor: Tensor) -> None:
+        def store(grad: Tensor) -> None:
+            gradients[node] = grad.detach()
+
         if tensor.requires_grad:
-            tracer.undo.append(tensor.register_hook(lambda grad: gradients.__setitem__(node, grad.detach())))
+            tracer.undo.append(tensor.register_hook(store))
 
     tracer = NonFiniteTracer(model, measure)
     try:
@@ -302,7 +310,9 @@ def _loss_of(output: Any, loss: Loss | None, targets: tuple[Any, ...]) -> tuple[
             value, note = _projection(tensor), PROJECTED
     if not isinstance(value, Tensor) or value.numel() != 1:
         raise ValueError("The loss is not one number.")
-    return value.reshape(()), note if value.requires_grad else CONSTANT_LOSS
+    if not value.requires_grad:
+        note = CONSTANT_LOSS
+    return value.reshape(()), note
 
 
 def _projection(output: Tensor) -> Tensor:

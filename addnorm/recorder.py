@@ -114,14 +114,15 @@ def watch(
 
 def unwatch(model: nn.Module) -> None:
     """Ends the recording of a model, if there is one."""
-    if (recorder := _watched.get(unwrap_compiled(unwrap_ddp(model)))) is not None:
+    recorder = _watched.get(unwrap_compiled(unwrap_ddp(model)))
+    if recorder is not None:
         recorder.close()
 
 
 class Recorder(Display):
     """A recording in progress. Use it as a context manager, or call `close`.
 
-    `called`: a forward pass is a call of the model; otherwise `begin_pass` and `end_pass` bracket it.
+    With `called`, each call of the model is a forward pass. Without it, the loop calls `begin_pass` and `end_pass`.
     """
 
     def __init__(
@@ -169,9 +170,9 @@ class Recorder(Display):
 
     def _init_model_state(self) -> None:
         self.sites = sites_with_notes((), ["No sites yet: they are found at the first forward pass with gradients."])
-        self._parameters = dict(self._model.named_parameters())  # functional_call may put others in their place
+        self._parameters = dict(self._model.named_parameters())  # functional_call may replace them during a pass
         self._blocks: list[Block] = []
-        self._weights: Weights | None = None  # from the header on
+        self._weights: Weights | None = None  # set when the header is written
         self._probe: Probe | None = None
         self._tracer: Tracer | None = None
         self._first_pass = self._new_first_pass()
@@ -188,13 +189,13 @@ class Recorder(Display):
         self._backward = BackwardPasses(self._trained, self._begin_backward, self._end_backward)
         self._step = 0
         self._step_at_update = 0  # the step when the update under way began
-        self._passes = 0  # forward passes of the step
-        self._paused = 0  # nested `pause` blocks
+        self._passes = 0  # number of forward passes in the step so far
+        self._paused = 0  # number of `pause` blocks around the present code
         self._update_has_closure = False
         self._clips = False  # the loop clips gradients
         self._is_in_own_pass = False  # a pass that the recorder itself makes
-        self._passes_are_for_other = False  # another optimiser has used the passes so far
-        self._gradient_version = -1  # at the end of a backward pass, to detect clipping
+        self._passes_are_for_other = False  # another optimiser has used the gradients of the passes so far
+        self._gradient_version = -1  # version counter at the end of a backward pass, to detect clipping
         self._alarms: Alarms | None = None
         self._last_pass: LastPass | None = None  # for the operation that made a non-finite number
 
@@ -206,7 +207,7 @@ class Recorder(Display):
         self._is_failing = False
         self._header: Mapping[str, Any] = {}
         self._empty_recording = Recording()  # with the header alone
-        self._earlier = Recording()  # of the file that is resumed
+        self._earlier = Recording()  # the content of the resumed file
         self._evidence = Evidence()
         self._narrator = Narrator()
         self._process = os.getpid()
@@ -215,7 +216,8 @@ class Recorder(Display):
 
     def _start(self, called: bool) -> None:
         """Opens the file and hooks the model, or warns why not."""
-        if (earlier := _watched.get(unwrap_compiled(self._model))) is not None:
+        earlier = _watched.get(unwrap_compiled(self._model))
+        if earlier is not None:
             _warn(f"this model was being watched already; the recording {earlier.path} ends here")
             earlier.close()
         if reason := unsupported_reason(self._model):
@@ -241,6 +243,7 @@ class Recorder(Display):
         atexit.register(self.close)
 
     def _hook(self, called: bool) -> None:
+        """Registers the hooks on model, optimiser and scaler."""
         if called:
             after = Hook(lambda _model, _args, _kwargs, output: self.end_pass(output))
             self._undo.append(hook_calls(self._model, Hook(self._before_call), after))
@@ -395,7 +398,7 @@ class Recorder(Display):
             self._enter_eager()
 
     def _enter_eager(self) -> None:
-        """Runs a compiled model eagerly until the end of the pass, if that is how it shows its sites."""
+        """Runs a compiled model eagerly until the end of the pass, if compilation hides sites."""
         if self._runs_eagerly:
             self._stance.enter_context(force_eager())
 
@@ -419,7 +422,8 @@ class Recorder(Display):
         elif self._probe is not None:
             self._probe.end()
             self._evidence.record_calls(self._row, self._probe)
-        if self._is_recorded_step and (tensor := output_of(output)) is not None:
+        tensor = output_of(output) if self._is_recorded_step else None
+        if tensor is not None:
             self._row.parts += parts_of([("output", 0, tensor.detach())], pass_number=self._pass_number)
         loss = output.get("loss") if isinstance(output, Mapping) else getattr(output, "loss", None)
         if isinstance(loss, Tensor) and not self._row.loss_from_loop:
@@ -452,7 +456,7 @@ class Recorder(Display):
         yield from _parameters_of(self._optimizer)
 
     def _begin_backward(self, replaces: bool, pass_number: int, loss: Tensor | None) -> None:
-        """Begins a backward pass that counts, for a forward pass. `replaces`: earlier ones no longer count."""
+        """Begins a backward pass that counts. With `replaces`, the earlier ones no longer count."""
         if replaces and self._probe is not None:
             self._row.reached |= self._probe.reached()
             others = self._probe.put_aside(pass_number)
@@ -546,7 +550,7 @@ class Recorder(Display):
         return FirstPass(histograms=self._detail == "histograms")
 
     def _use_first_pass(self, tracer: Tracer) -> None:
-        """Fills the first row from the traced pass, in which the probe was not yet there."""
+        """Fills the first row from the traced pass, which came before the probe."""
         probe = self._probe
         if probe is None:
             return
@@ -607,9 +611,8 @@ class Recorder(Display):
             self._close_row_and_notify()
 
     def _after_update(self, _optimizer: Any, _args: Any, _kwargs: Any) -> None:
-        closes_row = (
-            self._update_has_closure and self._step == self._step_at_update
-        )  # unless an optimiser inside it has
+        # An optimiser inside this one may have closed the row already.
+        closes_row = self._update_has_closure and self._step == self._step_at_update
         self._safely(self._close_row if closes_row else self._measure_update)
         self._backward.first_evaluation_only = False
         if closes_row:
@@ -634,7 +637,7 @@ class Recorder(Display):
             self._safely(self._drop_passes)
 
     def _overlap_with(self, optimizer: torch.optim.Optimizer) -> Overlap:
-        """How much of what our optimiser updates another one updates too."""
+        """Which of our optimiser's parameters another one updates too."""
         ours = {id(p) for p in _parameters_of(self._optimizer)}
         others = {id(p) for p in _parameters_of(optimizer)}
         if ours == others:
@@ -676,13 +679,14 @@ class Recorder(Display):
             raise failure
 
     def _finish_row(self, row: PendingRow, weights: Weights, skipped: bool) -> None:
-        """Measures what a row still lacks before the update, and queues it."""
+        """Adds the last measurements before the update to a row, and queues it for writing."""
         if self._probe is not None and self._backward.is_assembled:
             self._probe.take_back()
             row.take_back()
         self._collect_pass()
         row.parts += row.first_gradients or self._gradients()
-        self._clips |= 0 <= self._gradient_version < weights.gradient_version()
+        if 0 <= self._gradient_version < weights.gradient_version():
+            self._clips = True
         self._gradient_version = -1
         self._set_scales(row, skipped)
         self._evidence.fill_row(row)
@@ -784,7 +788,7 @@ class Recorder(Display):
         self._writer.write(lambda: [line])
 
     def _continue_file(self, writer: Writer, earlier: Mapping[str, Any]) -> bool:
-        """Cuts the resumed file after its last row to keep. Returns False, with a new file, if it does not fit."""
+        """Cuts the resumed file before the present step. For another format, opens a new file and returns False."""
         has_same_sites = all(earlier.get(field) == self._header.get(field) for field in FORMAT_FIELDS)
         if has_same_sites and earlier["addnorm"] == VERSION:
             rows = sum(step < self._step for step in self._earlier.steps)
@@ -807,7 +811,8 @@ class Recorder(Display):
 
     def _write(self, row: PendingRow) -> None:
         if self._writer is not None:
-            self._rows_written += self._writer.write(lambda: self._lines_of(row))
+            is_queued = self._writer.write(lambda: self._lines_of(row))
+            self._rows_written += int(is_queued)
 
     def _lines_of(self, row: PendingRow) -> list[dict[str, Any]]:
         """The entries of a row and of its new sentences in the file. Called by the writer's thread."""

@@ -42,7 +42,7 @@ CHUNK_BYTES = 1 << 20  # read at once
 MAX_SITES = 20_000
 MAX_BINS = 256  # of a histogram
 MAX_FACTS = 1_000_000  # counts in all facts of a recording; further facts are left out
-MAX_NUMBERS = 50_000_000  # of a recording, 8 bytes each; eight bytes of sentences count as one
+MAX_NUMBERS = 50_000_000  # in a recording, 8 bytes each; eight bytes of sentences count as one number
 MAX_CUTS = 100  # of a graph
 MAX_NAME_CHARS = 1000
 MAX_SENTENCE_CHARS = 5000
@@ -99,10 +99,10 @@ class CutInfo(NamedTuple):
 
 @dataclass(repr=False)
 class Recording(Display):
-    """A recording as far as it has been read: one flat array for each scalar and series, row after row.
+    """The rows of a recording that have been read: one flat array for each scalar and series, row after row.
 
-    Numbers that were not measured are NaN, and 0 in `masks`, which has a 1 for each measured number. `problem` says
-    where reading stopped at a fault; empty without one.
+    Numbers that were not measured are NaN; `masks` has a 1 for each measured number and a 0 for the others. `problem`
+    describes the fault at which reading stopped; it is empty without one.
     """
 
     header: dict[str, Any] = field(default_factory=dict)
@@ -113,7 +113,7 @@ class Recording(Display):
     bins: int = 0  # of a histogram, with detail="histograms"
     matrices: tuple[str, ...] = ()  # names of the trained matrices, those in blocks first
     frozen: tuple[str, ...] = ()  # names of matrices that were not trained when the recording began
-    calls: tuple[int, ...] = ()  # by site, of its module in the first pass
+    calls: tuple[int, ...] = ()  # calls of each site's module in the first pass
     cuts: tuple[CutInfo, ...] = ()
     steps: array[int] = field(default_factory=lambda: array("q"))
     seconds: array[float] = field(default_factory=lambda: array("d"))
@@ -130,7 +130,7 @@ class Recording(Display):
     finding_changes: dict[str, list[FindingChange]] = field(default_factory=dict)  # by id
     end: dict[str, Any] | None = None
     problem: str = ""
-    _narrator: Narrator | None = None  # if the file lacks sentences or findings
+    _narrator: Narrator | None = None  # only if the file lacks sentences or findings
     _lacks_sentences: bool = False
     _fact_count: int = 0  # counts in all facts
 
@@ -226,7 +226,7 @@ class Recording(Display):
                 self.add_sentences(sentences)
 
     def add_sentences(self, changes: Mapping[str, Sequence[Change]]) -> None:
-        """Adds sentences by kind. They replace those that hold from the step of the first or later."""
+        """Adds sentences by kind. They replace earlier additions from the step of the first new one on."""
         for kind, new in changes.items():
             _replace_from(self.sentence_changes.setdefault(kind, []), new)
 
@@ -301,12 +301,12 @@ class Recording(Display):
                 continue
             yield encode_line(self._row_entry(row, scalars, with_histogram=is_regular))
             changes = update_sentences(sentences, {kind: self._template(kind, row) for kind in SENTENCE_KINDS}, step)
-            before = findings
+            previous_findings = findings
             findings = {finding.id: finding for finding in self.findings_at(row)} if "ignored" in header else {}
             finding_changes: dict[str, list[FindingChange]] = {
                 rule: [(step, findings.get(rule))]
-                for rule in sorted({**before, **findings})
-                if before.get(rule) != findings.get(rule)
+                for rule in sorted({**previous_findings, **findings})
+                if previous_findings.get(rule) != findings.get(rule)
             }
             if entry := changes_entry(changes, finding_changes):
                 yield encode_line(entry)

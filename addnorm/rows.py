@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -13,16 +13,16 @@ from torch import Tensor
 from addnorm.format import Number, encode_number
 from addnorm.probe import norms
 
-NOWHERE = -1  # the block of a matrix that is in none
+NOWHERE = -1  # the block index of a matrix outside all blocks
 SHARE_DIGITS = 5  # decimals of a bin's share: at most eight bytes in the file
-MAX_WAITING = 64  # rows
+MAX_WAITING_ROWS = 64
 FORWARD_SERIES = ("act", "output", "input")  # measured in forward passes
 
 SeriesIndex = tuple[str, int]  # a series and the index in it
 
 
 class Fetch:
-    """A few numbers on their way to the host. Only `values` waits for them."""
+    """A few numbers that are being copied from the device. Only `values` waits for them."""
 
     def __init__(self, tensor: Tensor) -> None:
         self._event: Any = None
@@ -46,17 +46,25 @@ class Fetch:
         return values if isinstance(values, list) else [values]
 
 
+class Target(NamedTuple):
+    """The series of a norm, the position in the series, and the count of numbers in the tensor."""
+
+    series: str
+    position: int
+    size: int
+
+
 @dataclass
 class Part:
-    """Norms of tensors on their way. `targets`: for each its series, index in the series, and count of numbers.
+    """Norms of tensors that are being fetched, and the series that each belongs to.
 
     `factors` multiply the squares if a tensor is a sample of a larger one.
     """
 
     fetch: Fetch
-    targets: list[tuple[str, int, int]]
+    targets: list[Target]
     factors: Sequence[float] = ()
-    pass_number: int = 0  # the forward pass that its activations belong to
+    pass_number: int = 0  # the forward pass that measured activations
 
 
 def parts_of(
@@ -65,16 +73,19 @@ def parts_of(
     *,
     pass_number: int = 0,
 ) -> list[Part]:
-    """Norms of tensors, one read per device. `early_norms`: norms taken before, with their counts of numbers."""
+    """Starts to fetch the norms of tensors, one read per device.
+
+    `measured`: series, index and tensor. `early_norms`: series, index, count of numbers and a norm taken earlier.
+    """
     by_device: dict[torch.device, list[tuple[str, int, Tensor]]] = {}
     for name, index, tensor in measured:
         by_device.setdefault(tensor.device, []).append((name, index, dense(tensor)))
     parts = []
     for group in by_device.values():
-        targets = [(name, index, tensor.numel()) for name, index, tensor in group]
+        targets = [Target(name, index, tensor.numel()) for name, index, tensor in group]
         parts.append(Part(Fetch(norms([tensor for *_, tensor in group])), targets, pass_number=pass_number))
     for name, index, count, norm in early_norms:
-        parts.append(Part(Fetch(norm), [(name, index, count)], pass_number=pass_number))
+        parts.append(Part(Fetch(norm), [Target(name, index, count)], pass_number=pass_number))
     return parts
 
 
@@ -85,55 +96,55 @@ def dense(tensor: Tensor) -> Tensor:
 
 @dataclass
 class PendingRow:
-    """Measurements of one step so far. Forward passes are numbered from 1."""
+    """The measurements of one step so far. Forward passes are numbered from 1."""
 
     step: int
     seconds: float = 0.0
     parts: list[Part] = field(default_factory=list)
-    # Once gradients that count have reached some forward passes, the activations of all other passes do not count:
-    # the update learned nothing from those.
+    # Forward passes that gradients have reached. If there are any, the activations of all other passes do not count,
+    # because the update does not depend on them.
     reached: set[int] = field(default_factory=set)
-    aside: set[int] = field(default_factory=set)  # passes whose gradients no longer count
-    # Forward pass, sites, and their numbers: a cosine or all bin shares for each site.
+    aside: set[int] = field(default_factory=set)  # forward passes whose gradients no longer count
+    # Forward pass, site indices, and a cosine or all bin shares for each of these sites.
     cosines: list[tuple[int, list[int], Fetch]] = field(default_factory=list)
     histograms: list[tuple[int, list[int], Fetch]] = field(default_factory=list)
     # Forward pass, index of a module's first head, and the mean squares of its heads.
     heads: list[tuple[int, int, Fetch]] = field(default_factory=list)
     losses: list[Fetch] = field(default_factory=list)
     loss_from_loop: bool = False  # `recorder.loss` was called; otherwise the loss comes from the model's output
-    losses_are_shares: bool = False  # the losses add up to that of the step
+    losses_are_shares: bool = False  # the loss of the step is their sum
     roots: list[Fetch] = field(default_factory=list)  # the losses that `backward` was called on
     lr: float | Fetch | None = None
     scale: Fetch | None = None  # AMP's factor on the loss
-    weights_scaled: bool = False  # the gradients of the weights still carry it
+    weights_scaled: bool = False  # the gradients of the weights are still multiplied by `scale`
     unclipped: list[Part] = field(default_factory=list)  # norms of all gradients before clipping
-    first_gradients: list[Part] = field(default_factory=list)  # of the weights, if later passes change them
-    block_of: Sequence[int] = ()  # by matrix
-    expected: Collection[int] = ()  # matrices that should receive a gradient
-    thawed: Sequence[int] = ()  # frozen matrices that receive one
-    calls: Sequence[int] = ()  # by site, of its module, if they differ from the first pass
-    leftover: Fetch | None = None  # norm of a gradient left from the step before
-    leftover_size: int = 1  # its count of numbers
-    fingerprints: Fetch | None = None  # of the matrices, before the first update
+    first_gradients: list[Part] = field(default_factory=list)  # norms after the first pass, if later passes follow
+    block_of: Sequence[int] = ()  # block index of each matrix
+    expected: Collection[int] = ()  # indices of the matrices that should receive a gradient
+    thawed: Sequence[int] = ()  # indices of frozen matrices that receive a gradient
+    calls: Sequence[int] = ()  # calls of each site's module, if they differ from the first pass
+    leftover: Fetch | None = None  # norm of a gradient that the previous step did not zero
+    leftover_size: int = 1  # count of numbers in that gradient
+    fingerprints: Fetch | None = None  # sums over each matrix before the first update, see `Weights.fingerprints`
     first_equal: Callable[[Sequence[float]], list[int]] | None = None  # see `Weights.first_equal`
     skipped: bool = False  # AMP skipped the update
     by_optimizer: bool = False  # an update follows; without an optimiser, unchanged weights mean that none was seen
 
     def put_aside(self) -> None:
-        """Puts aside the gradients so far, which no longer count."""
+        """Excludes the gradients so far, because others replace them."""
         self._rename("grad", "aside")
         self.aside |= self.reached
         self.reached = set()
         self.roots = []
 
     def take_back(self) -> None:
-        """Takes back the gradients that were put aside, which count after all."""
+        """Includes the gradients that were put aside again."""
         self._rename("aside", "grad")
         self.reached |= self.aside
 
     def _rename(self, old: str, new: str) -> None:
         for part in self.parts:
-            part.targets = [(new if name == old else name, index, count) for name, index, count in part.targets]
+            part.targets = [target._replace(series=new) if target.series == old else target for target in part.targets]
 
     def fetches(self) -> list[Fetch]:
         fetches = [part.fetch for part in (*self.parts, *self.unclipped)]
@@ -156,9 +167,9 @@ class PendingRow:
         return [value for fetch in self.losses for value in fetch.values()]
 
     def _losses_add_up(self, losses: Sequence[float]) -> bool:
-        """Whether the losses are shares of the step's loss, and not the losses of small batches.
+        """Whether the losses are shares of the step's loss, rather than the losses of small batches.
 
-        Shares add up to the sum of the roots of `backward`, the losses of n small batches to n times as much.
+        Shares add up to the sum of the losses that `backward` was called on, those of n small batches to n times that.
         """
         if self.losses_are_shares or len(self.roots) < 2:
             return self.losses_are_shares
@@ -208,9 +219,8 @@ class PendingRow:
             line["histogram"] = self._mean_shares(counts["sites"], header.get("bins", 0))
         has_moved = self.by_optimizer or any(total.square for (name, _), total in sums.items() if name == "change")
         if has_moved and any(name == "old" for name, _ in sums):
-            ratios = (
-                _ratio(sums.get(("change", block)), sums.get(("old", block))) for block in range(counts["blocks"])
-            )
+            blocks = range(counts["blocks"])
+            ratios = [_ratio(sums.get(("change", block)), sums.get(("old", block))) for block in blocks]
             line["update_to_weight"] = [encode_number(ratio) for ratio in ratios]
         if self.skipped:
             line["skipped"] = True
@@ -220,7 +230,7 @@ class PendingRow:
         return line
 
     def _facts(self, sums: Mapping[SeriesIndex, SumOfSquares]) -> dict[str, list[int]]:
-        """Lists of counts, without the empty ones."""
+        """The facts of the row by name, as lists of counts; empty lists are left out."""
         expected = sorted(self.expected)
         squares = {matrix: sums["matrix", matrix].square for matrix in expected if ("matrix", matrix) in sums}
         facts = {
@@ -265,25 +275,26 @@ class PendingRow:
             means += site_means or [None] * bins
         return means
 
-    def _targets(self, name: str, index: int) -> list[SeriesIndex]:
-        """The series that a tensor counts in: a matrix also counts in its block."""
-        if name != "matrix":
-            return [(name, index)]
-        block = self.block_of[index]
-        return [(name, index), ("other_grad", 0) if block == NOWHERE else ("weight_grad", block)]
+    def _series_of(self, target: Target) -> list[SeriesIndex]:
+        """The series to which a norm adds: that of a matrix also adds to its block."""
+        series = [(target.series, target.position)]
+        if target.series == "matrix":
+            block = self.block_of[target.position]
+            series.append(("other_grad", 0) if block == NOWHERE else ("weight_grad", block))
+        return series
 
     def sums(self) -> dict[SeriesIndex, SumOfSquares]:
         """Sums of squares by series and index; waits until the norms have arrived."""
         sums: dict[SeriesIndex, SumOfSquares] = {}
         for part in self.parts:
             factors = part.factors or [1.0] * len(part.targets)
-            for (name, index, count), norm, factor in zip(part.targets, part.fetch.values(), factors, strict=True):
-                if name in FORWARD_SERIES and not self._is_counted(part.pass_number):
+            for target, norm, factor in zip(part.targets, part.fetch.values(), factors, strict=True):
+                if target.series in FORWARD_SERIES and not self._is_counted(part.pass_number):
                     continue
-                for target in self._targets(name, index):
-                    total = sums.setdefault(target, SumOfSquares())
+                for series_index in self._series_of(target):
+                    total = sums.setdefault(series_index, SumOfSquares())
                     total.square += norm * norm * factor
-                    total.count += count
+                    total.count += target.size
         return sums
 
 
@@ -317,7 +328,7 @@ def _ratio(change: SumOfSquares | None, old: SumOfSquares | None) -> float | Non
 
 
 class Rows:
-    """Rows that wait for their numbers, the newest also for its loss. Each is written once, in order, when complete."""
+    """A queue of rows that wait for their numbers, the newest also for its loss. Each is written once, in order."""
 
     def __init__(self, write: Callable[[PendingRow], None]) -> None:
         self._write = write
@@ -329,7 +340,7 @@ class Rows:
         self.waiting.append(row)
         while len(self.waiting) > 1 and self.waiting[0].ready():
             self._write(self.waiting.pop(0))
-        if len(self.waiting) > MAX_WAITING:
+        if len(self.waiting) > MAX_WAITING_ROWS:
             self.waiting.pop(0)
             self.dropped += 1
 

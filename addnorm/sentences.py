@@ -1,6 +1,6 @@
-"""The sentences of a recording along its rows, each from the row from which it holds.
+"""Forms the sentences and findings of a recording row by row, and returns those that change.
 
-The recorder's writer forms them row by row; readers take them from the file. A sentence that changes at every row only
+The recorder's writer calls it; readers take the sentences from the file. A sentence that would change at every row only
 in its step or its loss is a template.
 """
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 KINDS = (
     "findings", "helps", "ids", "jumps", "kind", "law", "like", "loss", "lost", "update", "verdict", "weight",
 )  # fmt: skip
-HELPED = {"AN-N1", "AN-L1", "AN-U1", "AN-G1", "AN-S1"}  # findings for which HELPS has a remedy
+IDS_WITH_REMEDY = {"AN-N1", "AN-L1", "AN-U1", "AN-G1", "AN-S1"}  # ids of findings for which HELPS has a remedy
 
 SentenceChanges = dict[str, list[tuple[int, str]]]  # by kind: the step from which a sentence holds, and the sentence
 FindingChanges = dict[str, list[Change]]  # by id
@@ -29,7 +29,7 @@ FindingChanges = dict[str, list[Change]]  # by id
 class Narrator:
     """Forms the sentences and findings of a recording, row by row.
 
-    `rows`: the number of rows so far; `findings`: up to the last of them.
+    `rows` is the number of rows so far, `findings` has the findings up to the last of them.
     """
 
     def __init__(self) -> None:
@@ -48,19 +48,19 @@ class Narrator:
             self._arrangement = starting_arrangement(recording)
         step = recording.steps[row]
         ignored = recording.header.get("ignored", ())
-        before = {finding.id: finding for finding in self.findings}
+        previous = {finding.id: finding for finding in self.findings}
         self.findings = tuple(finding for finding in self._checks.check(recording, row) if finding.id not in ignored)
-        now = {finding.id: finding for finding in self.findings}
-        sentences = self._sentences(recording, row, now)
+        current = {finding.id: finding for finding in self.findings}
+        sentences = self._sentences(recording, row, current)
         self.rows += 1
         changes = update_sentences(self._last, sentences, step)
-        if "AN-N1" in now and "AN-N1" not in before:  # shown at earlier rows too
+        if "AN-N1" in current and "AN-N1" not in previous:  # its sentences hold from the first row
             changes |= {kind: [(0, sentences[kind])] for kind in ("helps", "lost") if sentences[kind]}
-        return changes, finding_changes(before, now, step)
+        return changes, finding_changes(previous, current, step)
 
     def _sentences(self, recording: Recording, row: int, findings: Mapping[str, Diagnostic]) -> dict[str, str]:
         helps = ""
-        if self._arrangement in HELPS and HELPED & findings.keys():
+        if self._arrangement in HELPS and IDS_WITH_REMEDY & findings.keys():
             helps = f"Small nets that start like it learn with {HELPS[self._arrangement]}."
         return {
             "findings": " ".join(finding.sentence for finding in findings.values() if finding.id != "AN-N1"),
@@ -79,19 +79,20 @@ class Narrator:
 
 
 def update_sentences(last: dict[str, str], sentences: Mapping[str, str], step: int) -> SentenceChanges:
-    """Replaces the last sentences, and returns those that have changed."""
+    """Stores the sentences of a row in `last`, and returns those that have changed."""
     changes = {kind: [(step, sentence)] for kind, sentence in sentences.items() if sentence != last.get(kind)}
     last |= sentences
     return changes
 
 
-def finding_changes(before: Mapping[str, Diagnostic], now: Mapping[str, Diagnostic], step: int) -> FindingChanges:
+def finding_changes(previous: Mapping[str, Diagnostic], current: Mapping[str, Diagnostic], step: int) -> FindingChanges:
     """The findings, by id, that are new, have another sentence or no longer hold."""
-    return {
-        rule: [(step, now.get(rule))]
-        for rule in sorted({**before, **now})
-        if rule not in now or rule not in before or before[rule].sentence != now[rule].sentence
-    }
+    changes: FindingChanges = {}
+    for rule in sorted({**previous, **current}):
+        is_same = rule in previous and rule in current and previous[rule].sentence == current[rule].sentence
+        if not is_same:
+            changes[rule] = [(step, current.get(rule))]
+    return changes
 
 
 def _loss_template(recording: Recording, row: int) -> str:

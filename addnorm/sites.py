@@ -15,8 +15,8 @@ from addnorm.stream import Residual, is_on_branch, is_within, sole_reader, strea
 from addnorm.trace import Boundary, Graph, Node
 
 LISTS = (nn.ModuleList, nn.ModuleDict, nn.Sequential)
-MIN_PARTS = 4  # with weights; a model with fewer is watched at the members of its parts
-MAX_CALLS_TO_ADDITION = 16  # from a module's output to its addition: window partitions, dropout
+MIN_PARTS = 4  # parts with weights; a model with fewer is watched at the members of its parts
+MAX_CALLS_TO_ADDITION = 16  # calls between a module's output and its addition: window partitions, dropout
 
 
 @dataclass(frozen=True)
@@ -55,8 +55,8 @@ def hook_location(site: Site) -> str:
     """The tensor that a site hooks, in words: "output of blocks.0, call 2, 8 x 64"."""
     key = f" {site.place.key}" if site.place.key is not None else ""
     call = f", call {site.place.call + 1}" if site.place.call else ""
-    whole = ", before it is sliced" if site.place.whole else ""
-    return f"{site.place.side}{key} of {site.module}{call}{whole}, {' x '.join(map(str, site.shape))}"
+    slicing = ", before it is sliced" if site.place.is_base else ""
+    return f"{site.place.side}{key} of {site.module}{call}{slicing}, {' x '.join(map(str, site.shape))}"
 
 
 def find_sites(graph: Graph, model: nn.Module) -> Sites:
@@ -68,16 +68,17 @@ def find_sites(graph: Graph, model: nn.Module) -> Sites:
     for point, residual in points:
         boundary = _boundary_of(graph, point, residual)
         if boundary is None:
-            missing += not any(is_on_branch(point, outer) for _, outer in points if outer)
+            if not any(is_on_branch(point, outer) for _, outer in points if outer):
+                missing += 1
             continue
         site = Site(
-            plain_name(_site_name(graph, boundary, residual, modules)),
-            "sum" if residual else "start",
-            boundary.place,
-            plain_name(boundary.name),
-            point.shape,
-            point.dtype,
-            boundary.node,
+            name=plain_name(_site_name(graph, boundary, residual, modules)),
+            kind="sum" if residual else "start",
+            place=boundary.place,
+            module=plain_name(boundary.name),
+            shape=point.shape,
+            dtype=point.dtype,
+            node=boundary.node,
         )
         sites.append(site)
     notes = [f"{missing} sums of the stream reach no module and are left out."] if missing else []
@@ -85,7 +86,7 @@ def find_sites(graph: Graph, model: nn.Module) -> Sites:
 
 
 def _site_name(graph: Graph, boundary: Boundary, residual: Residual | None, modules: Mapping[str, nn.Module]) -> str:
-    """The module at a boundary, or the branch if the module adds more than one."""
+    """The name of the module at a boundary, or that of the branch if the module has several residual additions."""
     is_input = boundary.place.side == "input"
     if residual is not None:
         branch = _branch_name(graph, residual, modules)
@@ -96,7 +97,7 @@ def _site_name(graph: Graph, boundary: Boundary, residual: Residual | None, modu
 
 
 def _equal_nodes(node: Node) -> list[Node]:
-    """The nodes with the same numbers and the same gradient: itself, and views that are read alone."""
+    """The nodes with the same numbers and the same gradient: the node itself, and views without other readers."""
     chain = [node]
     while (reader := sole_reader(chain[-1])) is not None and reader.alias:
         chain.append(reader)
@@ -107,12 +108,13 @@ def _equal_nodes(node: Node) -> list[Node]:
 
 
 def _boundary_of(graph: Graph, point: Node, residual: Residual | None) -> Boundary | None:
-    """The boundary at which to hook a point: the output of the module that adds, else the outermost output or an input.
+    """The boundary at which to hook a point; None if the point reaches no module.
 
-    A point that reaches a module only through a view (`x[:, -1]`) is hooked there; None if it reaches no module.
+    It is the output of the module that adds, else the outermost output, else an input. A point that reaches modules
+    only through a view (`x[:, -1]`) is hooked at the view.
     """
     boundaries = [item for node in _equal_nodes(point) for item in graph.boundaries.get(node.index, ())]
-    boundaries = [boundary for boundary in boundaries if not boundary.place.whole] or boundaries
+    boundaries = [boundary for boundary in boundaries if not boundary.place.is_base] or boundaries
     outputs = [boundary for boundary in boundaries if boundary.place.side == "output"]
     if residual is not None:
         adding = [boundary for boundary in outputs if boundary.name == residual.node.owner]
@@ -125,14 +127,14 @@ def _boundary_of(graph: Graph, point: Node, residual: Residual | None) -> Bounda
 
 
 def _branch_name(graph: Graph, residual: Residual, modules: Mapping[str, nn.Module]) -> str:
-    """The outermost module, inside the one that adds, whose output is added; one with weights rather than a dropout."""
+    """The outermost module inside the adding one whose output is added. Modules with weights come before others."""
     node, owner = residual.branch, residual.node.owner
     without_weights = ""
     for _ in range(MAX_CALLS_TO_ADDITION):
         inner = [
             boundary.name
             for boundary in graph.boundaries.get(node.index, ())
-            if boundary.place.side == "output" and not boundary.place.whole
+            if boundary.place.side == "output" and not boundary.place.is_base
             if boundary.name != owner and is_within(boundary.name, owner)
         ]
         with_weights = [name for name in inner if _has_weights(modules[name])]
@@ -146,7 +148,7 @@ def _branch_name(graph: Graph, residual: Residual, modules: Mapping[str, nn.Modu
 
 
 def _has_weights(module: nn.Module) -> bool:
-    return any(True for _ in module.parameters())
+    return next(module.parameters(), None) is not None
 
 
 def _with_unique_names(sites: Iterable[Site]) -> list[Site]:
@@ -168,14 +170,22 @@ def output_sites(graph: Graph, modules: Mapping[str, nn.Module], model: nn.Modul
     for index, boundaries in graph.boundaries.items():
         for boundary in boundaries:
             place = boundary.place
-            if place.module not in site_names or place.side != "output" or place.whole:
+            if place.module not in site_names or place.side != "output" or place.is_base:
                 continue
-            earlier = by_call.get((place.module, place.call))
-            if earlier and earlier[1].place.key in (None, 0):
-                continue
-            node, name = graph.nodes[index], plain_name(site_names[place.module])
-            module_name = plain_name(module_names.get(place.module, name))
-            site = Site(name, "output", place, module_name, node.shape, node.dtype, index)
+            _, earlier_site = by_call.get((place.module, place.call), (0, None))
+            if earlier_site is not None and earlier_site.place.key in (None, 0):
+                continue  # the first output already has a site
+            node = graph.nodes[index]
+            name = plain_name(site_names[place.module])
+            site = Site(
+                name=name,
+                kind="output",
+                place=place,
+                module=plain_name(module_names.get(place.module, name)),
+                shape=node.shape,
+                dtype=node.dtype,
+                node=index,
+            )
             by_call[place.module, place.call] = (boundary.order, site)
     return _with_unique_names(site for _, site in sorted(by_call.values(), key=lambda pair: pair[0]))
 
@@ -196,7 +206,7 @@ def eager_sites_note(hidden: int, count: int) -> str:
 
 
 def fallback_modules(model: nn.Module) -> dict[str, nn.Module]:
-    """The modules to watch without residual additions: the model's parts, or their members if those are too few."""
+    """The modules to watch in a model without residual additions: its parts, or their members if it has few parts."""
     parts = _parts("", model)
     if sum(map(_has_weights, parts.values())) >= MIN_PARTS:
         return parts
@@ -207,7 +217,7 @@ def fallback_modules(model: nn.Module) -> dict[str, nn.Module]:
 
 
 def _parts(name: str, module: nn.Module) -> dict[str, nn.Module]:
-    """The members of a list, and the parts of a module that contains lists."""
+    """The parts of a module by name: the members of lists, and modules that contain no lists."""
     members = _members(name, module)
     modules: dict[str, nn.Module] = {}
     for key, part in members.items():

@@ -14,20 +14,21 @@ from heapq import heappop, heappush
 
 from addnorm.trace import Graph, Node
 
-MAX_SHORTCUT_CALLS = 2  # with parameters, on a skip that changes the shape: a convolution and its norm
-MAX_CALLS_AFTER = 12  # between an addition and its point: a norm written out, activation, dropout, views
-MAX_SEARCHED = 512  # ancestors among which the source of a skip is looked for
-MAX_INNER_ADDITIONS = 2  # inside a branch; a skip around more is a long skip
+MAX_SHORTCUT_CALLS = 2  # calls with parameters on a skip that changes the shape: a convolution and its norm
+MAX_CALLS_AFTER_ADDITION = 12  # calls from an addition to its point: a norm written out, activation, dropout, views
+MAX_SEARCHED_ANCESTORS = 512  # in the search for the source of a skip
+MAX_INNER_ADDITIONS = 2  # additions inside a branch; a skip around more of them is a long skip
 ELEMENTWISE = {"mul", "rmul", "imul", "add", "radd", "iadd"}
 
-OpPath = tuple[tuple[str, str], ...]  # calls, each with its module, in which # replaces numbers
+OpPath = tuple[tuple[str, str], ...]  # calls, each with the name of its module, in which # replaces numbers
 
 
 @dataclass(frozen=True)
 class Residual:
-    """A residual addition: the `branch` has calls with parameters since `source` that the skip lacks.
+    """A residual addition of a skip and a branch, both computed from `source`.
 
-    `projected`: the skip has some too, a shortcut that changes the shape.
+    The branch has calls with parameters that the skip lacks. If the skip has some as well, it is `projected`: a
+    shortcut that changes the shape.
     """
 
     node: Node
@@ -37,7 +38,7 @@ class Residual:
 
 
 def stream_points(graph: Graph) -> list[tuple[Node, Residual | None]]:
-    """The points of the stream in order, each with the addition before it; None at the start of a stream."""
+    """The points of the stream in order, each with the residual addition before it: None at the start of a stream."""
     residuals = {residual.node.index: residual for residual in residuals_of(graph)}
     point_after: dict[int, Node] = {}  # by addition
     points: dict[int, tuple[Node, Residual | None]] = {}
@@ -48,9 +49,9 @@ def stream_points(graph: Graph) -> list[tuple[Node, Residual | None]]:
             points[source.index] = (source, None)
         elif origin not in point_after or source.index < point_after[origin].index:
             point_after[origin] = source
-    usual_paths = [_path_between(residuals[index].node, point) or () for index, point in point_after.items()]
+    paths_to_points = [_path_between(residuals[index].node, point) or () for index, point in point_after.items()]
     for index, residual in residuals.items():
-        point = point_after[index] if index in point_after else _last_point(residual.node, usual_paths)
+        point = point_after[index] if index in point_after else _last_point(residual.node, paths_to_points)
         points[point.index] = (point, residual)
     return [points[index] for index in sorted(points)]
 
@@ -82,7 +83,7 @@ def is_within(name: str, owner: str) -> bool:
 
 
 def _residual(node: Node, additions: Mapping[int, Node]) -> Residual | None:
-    """An addition as a residual one; None if it is not."""
+    """The residual addition that a node computes; None for any other node."""
     left, right = node.parents
     if left.shape != node.shape or right.shape != node.shape or left is right:
         return None
@@ -97,7 +98,7 @@ def _residual(node: Node, additions: Mapping[int, Node]) -> Residual | None:
 
 
 def _terms(node: Node, additions: Mapping[int, Node]) -> Iterator[Node]:
-    """A tensor, then the terms of which it is a sum, unless another call reads the partial sums."""
+    """A tensor and, if it is a sum that no other call reads, the terms of this sum."""
     yield node
     if node.index in additions and sole_reader(node) is not None:
         for parent in node.parents:
@@ -106,7 +107,7 @@ def _terms(node: Node, additions: Mapping[int, Node]) -> Iterator[Node]:
 
 
 def _residual_of_pair(node: Node, skip: Node, branch: Node) -> Residual | None:
-    """An addition as a residual one with this skip and this branch; None if they are not."""
+    """The residual addition of this skip and this branch; None if the two tensors are not a skip and a branch."""
     common = skip.ancestors & branch.ancestors
     nearest: Node | None = None
     for source in _latest_first(skip):
@@ -123,10 +124,10 @@ def _residual_of_pair(node: Node, skip: Node, branch: Node) -> Residual | None:
 
 
 def _latest_first(node: Node) -> Iterator[Node]:
-    """A tensor and up to MAX_SEARCHED of its ancestors, the latest first."""
+    """A tensor and up to MAX_SEARCHED_ANCESTORS of its ancestors, the latest first."""
     queue = [(-node.index, node)]
     queued = {node.index}
-    for _ in range(MAX_SEARCHED):
+    for _ in range(MAX_SEARCHED_ANCESTORS):
         if not queue:
             return
         _, latest = heappop(queue)
@@ -138,7 +139,7 @@ def _latest_first(node: Node) -> Iterator[Node]:
 
 
 def _is_term(node: Node, residuals: Mapping[int, Residual]) -> bool:
-    """Whether an addition is only a term of the next one, which adds a further branch."""
+    """Whether an addition is a partial sum, to which the next addition adds another branch."""
     reader = sole_reader(node)
     if reader is None or reader.index not in residuals:
         return False
@@ -146,9 +147,9 @@ def _is_term(node: Node, residuals: Mapping[int, Residual]) -> bool:
 
 
 def _is_detail(residual: Residual, plain: Sequence[Residual]) -> bool:
-    """Whether an addition is a detail of another's branch: a sum of projections, or one of another size.
+    """Whether an addition is a detail inside a branch: a sum of projections, or one of another shape.
 
-    The many additions inside a long skip are not its details.
+    The many additions inside a long skip are no details.
     """
     for outer in plain:
         if outer is not residual and is_on_branch(residual.node, outer):
@@ -160,13 +161,18 @@ def _is_detail(residual: Residual, plain: Sequence[Residual]) -> bool:
 
 
 def _addition_before(point: Node, residuals: Mapping[int, Residual]) -> int | None:
-    """The residual addition that a tensor is, or comes from by a norm, an activation or the like; None without one."""
-    before = [index for index in residuals if point.ancestors >> index & 1]
-    return before[-1] if before and _path_between(residuals[before[-1]].node, point) is not None else None
+    """The index of the residual addition that a tensor comes from, at most by a norm, an activation or the like.
+
+    None without such an addition.
+    """
+    earlier = [index for index in residuals if point.ancestors >> index & 1]
+    if not earlier or _path_between(residuals[earlier[-1]].node, point) is None:
+        return None
+    return earlier[-1]
 
 
 def _path_between(addition: Node, point: Node) -> OpPath | None:
-    """The calls that make a tensor from an addition alone; None if any of them mixes its features."""
+    """The calls that compute a point from an addition alone; None if one of them mixes features."""
     between: dict[int, Node] = {}
     waiting = [point]
     while waiting:
@@ -174,7 +180,7 @@ def _path_between(addition: Node, point: Node) -> OpPath | None:
         if node is addition or node.index in between:
             continue
         mixes = node.parametrised and not ("norm" in node.op or node.op.strip("_") in ELEMENTWISE)
-        is_too_far = node.index < addition.index or len(between) > MAX_CALLS_AFTER
+        is_too_far = node.index < addition.index or len(between) > MAX_CALLS_AFTER_ADDITION
         if mixes or is_too_far or not node.parents or point.numel != addition.numel:
             return None
         between[node.index] = node
@@ -187,15 +193,15 @@ def _call(node: Node) -> tuple[str, str]:
     return node.op, re.sub(r"\d+", "#", node.owner)
 
 
-def _last_point(addition: Node, usual_paths: Sequence[OpPath]) -> Node:
-    """The point of the stream after an addition that nothing skips from, at the end of the most common path.
+def _last_point(addition: Node, paths_to_points: Sequence[OpPath]) -> Node:
+    """The point after an addition from which no skip leaves: the end of the path most common after other additions.
 
-    The calls must be made inside the module that adds, or by the kind of module that makes them after the other
-    additions. If any is missing, the addition itself is the point.
+    Each call of the path must be made in the module that adds, or in a module named as in that path. If a call is
+    missing, the addition itself is the point.
     """
     path = [addition]
     waiting = sorted(addition.children, key=lambda child: child.index)
-    for op, owner in max(sorted(set(usual_paths)), key=usual_paths.count, default=()):
+    for op, owner in max(sorted(set(paths_to_points)), key=paths_to_points.count, default=()):
         ready = (node for node in waiting if node.op == op and all(parent in path for parent in node.parents))
         fitting = (node for node in ready if is_within(node.owner, addition.owner) or _call(node)[1] == owner)
         node = next(fitting, None)

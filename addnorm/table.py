@@ -12,20 +12,23 @@ from addnorm.words import common_prefix, recording_status, truncate
 
 MAX_SENTENCE_CHARS = 500
 COLUMN_CHARS = 12
-RESERVED_CHARS = 2 * COLUMN_CHARS + 4  # of a line, for the columns beside the names
+RESERVED_CHARS = 2 * COLUMN_CHARS + 4  # per line, for the columns beside the names
+MIN_SITE_CHARS = 20
+MAX_MODEL_CHARS = 60
+MAX_STATUS_CHARS = 200
 
 
 def table(recording: Recording, step: int | None = None, ignore: Collection[str] = ()) -> Iterator[str]:
-    """The lines of the table at one step, by default the last; one sentence without rows.
+    """Yields the lines of the table at one step, by default the last; a single sentence if there are no rows.
 
-    `ignore`: ids of findings to leave out.
+    `ignore` has the ids of findings to leave out.
     """
     if not len(recording):
         yield truncate(recording.problem or "There is no row yet.", MAX_SENTENCE_CHARS)
         return
     row = row_at_step(recording, step)
     header = recording.header
-    model = f"{truncate(header['model'], 60)}, {header['parameters']:,} parameters"
+    model = f"{truncate(header['model'], MAX_MODEL_CHARS)}, {header['parameters']:,} parameters"
     yield f"{model}, {recording.row_count()}, {_status(recording)}"
     (loss,) = recording.values_at("loss", row)
     loss_text = "" if loss is None else f", loss {loss:.4g}{recording.shares_note(row)}"
@@ -37,29 +40,30 @@ def table(recording: Recording, step: int | None = None, ignore: Collection[str]
     findings = [
         f"{finding.id} {finding.severity}: {finding.sentence}"
         for finding in recording.findings_at(row)
-        if finding.id not in {"AN-N1", *ignore}  # the sentence `lost` is that of AN-N1, at earlier rows too
+        if finding.id not in {"AN-N1", *ignore}  # the sentence `lost` is that of AN-N1, and holds at earlier rows too
     ]
-    before = [recording.sentence(kind, row) for kind in ("verdict", "jumps")]
-    after = [recording.sentence(kind, row) for kind in ("helps", "law", "update", "lost")]
-    for sentence in (*before, *findings, *after, *header["notes"]):
+    verdicts = [recording.sentence(kind, row) for kind in ("verdict", "jumps")]
+    explanations = [recording.sentence(kind, row) for kind in ("helps", "law", "update", "lost")]
+    for sentence in (*verdicts, *findings, *explanations, *header["notes"]):
         if sentence:
             yield truncate(sentence, MAX_SENTENCE_CHARS)
 
 
 def row_at_step(recording: Recording, step: int | None) -> int:
-    """The last row up to a step; the last of all for None."""
+    """The index of the last row up to a step; the last row of all for None."""
     if step is None:
         return len(recording) - 1
     return max((row for row, row_step in enumerate(recording.steps) if row_step <= step), default=0)
 
 
 def _site_lines(recording: Recording, row: int) -> Iterator[str]:
+    """Yields a header, and a line with signal and gradient for each site; a shared prefix of names is in the header."""
     names = [site.name for site in recording.sites]
     prefix = common_prefix(names)
     mostly = "" if all(name.startswith(prefix) for name in names) else ", mostly"
     title = f"site{mostly} in {prefix[:-1]}" if prefix else "site"
     names = [name.removeprefix(prefix) for name in names]
-    available = max(20, shutil.get_terminal_size().columns - RESERVED_CHARS)
+    available = max(MIN_SITE_CHARS, shutil.get_terminal_size().columns - RESERVED_CHARS)
     width = min(available, max(map(len, (title, *names))))
     yield f"{truncate(title, width):<{width}}  {'signal':>{COLUMN_CHARS}}{'gradient':>{COLUMN_CHARS}}"
     act = map(_cell, recording.values_at("act_rms", row))
@@ -69,7 +73,7 @@ def _site_lines(recording: Recording, row: int) -> Iterator[str]:
 
 
 def _status(recording: Recording) -> str:
-    status = truncate(recording_status(recording, time.time()), 200)
+    status = truncate(recording_status(recording, time.time()), MAX_STATUS_CHARS)
     dropped = recording.end["dropped"] if recording.end else 0
     return f"{status}, {dropped} rows dropped" if dropped else status
 

@@ -26,7 +26,11 @@ VIEWS = {"contiguous", "reshape", "flatten", "clone", "float", "half", "bfloat16
 
 @dataclass(eq=False, slots=True)
 class Node:
-    """A tensor of the pass. Bit masks: `ancestors`, including itself, and `ops`, the earlier calls with parameters."""
+    """A tensor of the pass.
+
+    Two bit masks: `ancestors` over the nodes that it is computed from, itself included, and `ops` over the calls with
+    parameters that it depends on.
+    """
 
     index: int
     op: str
@@ -34,11 +38,11 @@ class Node:
     shape: tuple[int, ...]
     dtype: str
     owner: str  # the module whose forward made it
-    version: int  # of the tensor's memory
+    version: int  # counts the changes of the tensor in place
     ancestors: int
     ops: int
     parametrised: bool = False
-    alias: bool = False
+    alias: bool = False  # has the same numbers as its only parent
     differentiable: bool = False
     overwritten: bool = False  # by a later call, in place
     children: list[Node] = field(default_factory=list)
@@ -50,7 +54,7 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Boundary:
-    """A tensor that enters or leaves a module, or whose view does (`place.whole`). `order` counts through the pass."""
+    """A tensor, or the base of a tensor (`place.is_base`), that enters or leaves a module. `order` counts them."""
 
     order: int
     name: str
@@ -60,7 +64,7 @@ class Boundary:
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """A tensor without a gradient that is made from some with one. `label`: the call and its module."""
+    """A tensor without a gradient that is computed from tensors with one. `label`: the call and its module."""
 
     label: str
     node: Node
@@ -151,20 +155,22 @@ class Tracer(TorchFunctionMode):
             return
         sources = self._sources([tensor for tensor, _ in tensors_in((*args, *kwargs.values()), depth=2)])
         for tensor in results:
-            before: Node | None = self._node_of.get(tensor)
-            is_unchanged = before is not None and before.version == tensor._version
+            earlier_node: Node | None = self._node_of.get(tensor)
+            is_unchanged = earlier_node is not None and earlier_node.version == tensor._version
             if id(tensor) in self._names or is_unchanged:
                 continue
             if sources.is_constant:
                 self._parameters_of[tensor] = sources.parameters
                 continue
             node = self._add_node(op, sources.nodes, tensor, sources.parameters)
-            if before is not None:
-                before.overwritten = True
+            if earlier_node is not None:
+                earlier_node.overwritten = True
                 node.alias = False
             self._node_of[tensor] = node
-            has_gradient = any(parent.differentiable for parent in sources.nodes)
-            if (has_gradient or not self._trained.isdisjoint(sources.parameters)) and not node.differentiable:
+            has_trained_input = any(parent.differentiable for parent in sources.nodes) or any(
+                name in self._trained for name in sources.parameters
+            )
+            if has_trained_input and not node.differentiable:
                 self.graph.cuts.append(Cut(_cut_label(op, node), node, sources.parameters))
             if op in ADDITIONS and len(sources.nodes) == 2:
                 self.graph.additions.append(node)
@@ -197,15 +203,15 @@ class Tracer(TorchFunctionMode):
             graph.parameters_by_call.append(names)
         has_equal_parent = not names and len(parents) == 1 and parents[0].numel == tensor.numel()
         node = Node(
-            index,
-            op,
-            parents,
-            tuple(tensor.shape),
-            str(tensor.dtype).removeprefix("torch."),
-            self._module_stack[-1],
-            tensor._version,
-            ancestors,
-            ops,
+            index=index,
+            op=op,
+            parents=parents,
+            shape=tuple(tensor.shape),
+            dtype=str(tensor.dtype).removeprefix("torch."),
+            owner=self._module_stack[-1],
+            version=tensor._version,
+            ancestors=ancestors,
+            ops=ops,
             parametrised=bool(names),
             alias=has_equal_parent and (op in VIEWS or tensor._is_view()),
             differentiable=tensor.requires_grad,
@@ -220,12 +226,14 @@ class Tracer(TorchFunctionMode):
         """The node of a tensor; a new one if the tensor comes from outside the pass."""
         node: Node | None = self._node_of.get(tensor)
         if node is None:
-            node = self._node_of[tensor] = self._add_node("", (), tensor, ())
+            node = self._add_node("", (), tensor, ())
+            self._node_of[tensor] = node
         return node
 
     def _before_forward(self, name: str, module: nn.Module, args: Any, kwargs: Any) -> None:
         self._module_stack.append(name)
-        arguments = [*((value, index) for index, value in enumerate(args)), *((kwargs[key], key) for key in kwargs)]
+        arguments: list[tuple[Any, Key]] = [(value, index) for index, value in enumerate(args)]
+        arguments += [(value, key) for key, value in kwargs.items()]
         self._safely(lambda: self._add_boundaries(name, module, "input", arguments))
 
     def _after_forward(self, name: str, module: nn.Module, args: Any, kwargs: Any, output: Any) -> None:
@@ -277,7 +285,7 @@ class Tracer(TorchFunctionMode):
             node = None if base is None else self._node_of.get(base)
             self._is_measuring = False
             if base is not None and node is not None and node.version == base._version:
-                self._add_boundary(name, replace(place, whole=True), node, base)
+                self._add_boundary(name, replace(place, is_base=True), node, base)
 
     def _add_boundary(self, name: str, place: Place, node: Node, tensor: Tensor) -> None:
         boundaries = self.graph.boundaries.setdefault(node.index, [])

@@ -12,9 +12,10 @@ from torch import Tensor, nn
 
 from addnorm.blocks import Block
 from addnorm.probe import accumulate_dtype, concatenate, norms
-from addnorm.rows import NOWHERE, Fetch, Part, parts_of
+from addnorm.rows import NOWHERE, Fetch, Part, Target, parts_of
 
-SAMPLE = 65_536  # numbers of a matrix compared before and after an update; larger matrices are sampled evenly
+# Numbers of a matrix that are compared before and after an update; larger matrices are sampled evenly.
+MAX_SAMPLE_NUMBERS = 65_536
 
 
 @dataclass(frozen=True)
@@ -27,10 +28,10 @@ class Sample:
 
 
 class Weights:
-    """The matrices of a model, those in no block last, and its other parameters: biases and gains.
+    """The matrices of a model, those outside all blocks last, and its other parameters: biases and gains.
 
-    `block_of`: by matrix; NOWHERE if the traced pass did not use it. `registered`: the model's own parameters by name,
-    which functional_call may have replaced for now.
+    `block_of` has the block index of each matrix, NOWHERE for those that the traced pass did not use. `registered` has
+    the model's own parameters by name, because functional_call may have replaced them during this pass.
     """
 
     def __init__(
@@ -40,9 +41,8 @@ class Weights:
             name: p if isinstance(p, nn.Parameter) else registered.get(name, p) for name, p in model.named_parameters()
         }
         in_blocks = {name: index for index, block in enumerate(blocks) for name in block.parameters}
-        in_no_block = [
-            name for name, p in parameters.items() if name not in in_blocks and p.requires_grad and p.ndim > 1
-        ]
+        trained_matrices = [name for name, p in parameters.items() if p.requires_grad and p.ndim > 1]
+        in_no_block = [name for name in trained_matrices if name not in in_blocks]
         self.matrices = [*(name for block in blocks for name in block.parameters), *in_no_block]
         self.block_of = [in_blocks.get(name, NOWHERE) for name in self.matrices]
         self._parameters = parameters
@@ -72,7 +72,10 @@ class Weights:
         return self._matrices[0].grad if self._matrices else None
 
     def fingerprints(self) -> Fetch | None:
-        """Three sums per matrix that are equal for equal matrices: of an even sample, its squares, and by position."""
+        """Three sums per matrix that are equal for equal matrices, shape (3 · matrices,); None without matrices.
+
+        They are those of an even sample of its numbers, of their squares, and of the numbers weighted by position.
+        """
         rows = []
         for p in self._matrices:
             flat = _real(_sample(p)).to(accumulate_dtype(p.device))
@@ -81,17 +84,19 @@ class Weights:
         return Fetch(torch.stack(rows).flatten()) if rows else None
 
     def first_equal(self, fingerprints: Sequence[float]) -> list[int]:
-        """The index of the first equal matrix for each one. Constant and unit matrices equal only themselves."""
+        """For each matrix the index of the first equal one. Constant and unit matrices equal only themselves."""
         first_index: dict[tuple[object, ...], int] = {}
         indices = []
         for index, p in enumerate(self._matrices):
-            total, square, weighted = fingerprints[3 * index : 3 * index + 3]
+            total, square_total, position_total = fingerprints[3 * index : 3 * index + 3]
             count = min(p.numel(), len(_sample(p)))
-            is_constant = math.isclose(total * total, square * count, rel_tol=1e-9, abs_tol=1e-30)
-            if is_constant or total == square:
+            is_constant = math.isclose(total * total, square_total * count, rel_tol=1e-9, abs_tol=1e-30)
+            is_unit = total == square_total
+            if is_constant or is_unit:
                 indices.append(index)
             else:
-                indices.append(first_index.setdefault((p.shape, total, square, weighted), index))
+                key = (p.shape, total, square_total, position_total)
+                indices.append(first_index.setdefault(key, index))
         return indices
 
     @property
@@ -112,28 +117,28 @@ class Weights:
         return [Sample(block, p, _sample(p).clone()) for block, p in pairs if block != NOWHERE]
 
 
-def update_norms(before: Sequence[Sample]) -> list[Part]:
-    """Norms of matrices before an update, as `old`, and of their changes since, as `change`."""
+def update_norms(samples: Sequence[Sample]) -> list[Part]:
+    """Norms of samples taken before an update, as `old`, and of the changes since then, as `change`."""
     by_device: dict[torch.device, list[Sample]] = {}
-    for sample in before:
+    for sample in samples:
         by_device.setdefault(sample.values.device, []).append(sample)
     parts = []
     for device, group in by_device.items():
         dtype = torch.float64 if device.type == "cpu" else torch.float32
         old = [sample.values for sample in group]
         changes = [_real(_sample(sample.matrix)).to(dtype) - _real(sample.values).to(dtype) for sample in group]
-        targets = [(name, sample.block, sample.values.numel()) for name in ("change", "old") for sample in group]
-        factors = [sample.matrix.numel() / max(1, sample.values.numel()) for sample in group] * 2
-        parts.append(Part(Fetch(norms([*changes, *old])), targets, factors))
+        targets = [Target(name, sample.block, sample.values.numel()) for name in ("change", "old") for sample in group]
+        factors = [sample.matrix.numel() / max(1, sample.values.numel()) for sample in group]
+        parts.append(Part(Fetch(norms([*changes, *old])), targets, [*factors, *factors]))
     return parts
 
 
 def _concatenate_small(tensors: Iterable[Tensor]) -> list[Tensor]:
-    """Small tensors concatenated by device and dtype, so that they need fewer kernels; large ones as they are."""
+    """Concatenates small tensors of one device and dtype, which saves kernels. Large ones are returned unchanged."""
     groups: dict[tuple[torch.device, torch.dtype], list[Tensor]] = {}
     single = []
     for tensor in tensors:
-        if tensor.is_sparse or tensor.numel() > SAMPLE:
+        if tensor.is_sparse or tensor.numel() > MAX_SAMPLE_NUMBERS:
             single.append(tensor)
         else:
             groups.setdefault((tensor.device, tensor.dtype), []).append(tensor)
@@ -145,5 +150,7 @@ def _real(tensor: Tensor) -> Tensor:
 
 
 def _sample(parameter: nn.Parameter) -> Tensor:
+    """Up to MAX_SAMPLE_NUMBERS evenly spaced numbers of a parameter."""
     flat = parameter.detach().flatten()
-    return flat[:: -(-flat.numel() // SAMPLE) or 1]
+    spacing = max(1, math.ceil(flat.numel() / MAX_SAMPLE_NUMBERS))
+    return flat[::spacing]

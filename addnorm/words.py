@@ -15,13 +15,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 if TYPE_CHECKING:
     from addnorm.recording import Recording
 
-STEP, LOSS = "{step}", "{loss}"  # placeholders in a sentence, filled in when it is shown; the loss with three digits
+# Placeholders in a sentence, filled in when it is shown.
+STEP = "{step}"
+LOSS = "{loss}"  # with three significant digits
 SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
-WRITTEN_OUT = 6  # decades; numbers further from 1 are written with a power of ten
+MAX_PLAIN_DECADES = 6  # numbers further from 1 than this are written with a power of ten
 UNCHANGED_FACTOR = 2.0  # changes over depth and from site to site below this factor are not reported
-MIN_NAMES = 5  # for a common prefix
+MIN_PREFIX_NAMES = 5  # fewer names have no common prefix
 UTC_TIME = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(\.\d+)?(Z|\+00:00)")
-STATUS: dict[str, Any] = {  # of a recording; the first three by the `end` of its last line
+# The status of a recording in words. The first three keys are values of `end` in its last line.
+STATUS: dict[str, Any] = {
     "done": "ended",
     "error": "ended by {reason}",
     "recorder": "the recorder gave up: {reason}",
@@ -34,6 +37,7 @@ STATUS: dict[str, Any] = {  # of a recording; the first three by the `end` of it
     # Each unit: the silence in seconds from which it is used, its own seconds, its name.
     "units": ((0, 60, "min"), (2 * 3600, 3600, "h"), (48 * 3600, 86400, "days")),
 }
+# By series: subject and preposition of a sentence about it.
 PHRASES = {"act_rms": ("the signal", "at"), "grad_rms": ("the gradient", "on the way back through")}
 AFTER_SIGNAL = {"output": "model's output", "loss": "loss"}  # computed after the signal and before the gradient
 
@@ -46,7 +50,7 @@ class NonFinite(NamedTuple):
 
 
 class Jump(NamedTuple):
-    """A change from one site to the next; `site` is the second of them in the order of computation."""
+    """A change from one site to the next. `site` is the one that is computed later."""
 
     site: str
     start: float
@@ -64,11 +68,14 @@ def number(value: float, digits: int = 3) -> str:
         return str(float(value))
     mantissa, _, exponent = f"{value + 0.0:.{digits - 1}e}".partition("e")
     power = int(exponent)
-    if -WRITTEN_OUT <= power < WRITTEN_OUT:
-        return _without_trailing_zeros(f"{float(f'{value:.{digits}g}') + 0.0:,.{max(0, digits - 1 - power)}f}")
+    if -MAX_PLAIN_DECADES <= power < MAX_PLAIN_DECADES:
+        rounded = float(f"{value:.{digits}g}") + 0.0  # never -0.0
+        return _without_trailing_zeros(f"{rounded:,.{max(0, digits - 1 - power)}f}")
     mantissa = _without_trailing_zeros(mantissa)
     power_of_ten = f"10{str(power).translate(SUPERSCRIPT)}"
-    return {"1": power_of_ten, "-1": f"-{power_of_ten}"}.get(mantissa, f"{mantissa}·{power_of_ten}")
+    if mantissa in ("1", "-1"):
+        return mantissa.replace("1", power_of_ten)
+    return f"{mantissa}·{power_of_ten}"
 
 
 def _without_trailing_zeros(digits: str) -> str:
@@ -121,14 +128,14 @@ def jump_clause(name: str, jump: Jump) -> str:
 
 def _jumps(recording: Recording, name: str, row: int) -> Iterator[Jump]:
     """The changes between finite values at successive sites of a stream, in order of depth."""
-    before = math.nan
+    previous = math.nan
     for site, value in zip(recording.sites, recording.values_at(name, row), strict=True):
         if site.kind == "start":
-            before = math.nan
+            previous = math.nan
         if value is not None:
-            if 0 <= before < math.inf and 0 <= value < math.inf:
-                yield Jump(site.name, before, value)
-            before = value
+            if 0 <= previous < math.inf and 0 <= value < math.inf:
+                yield Jump(site.name, previous, value)
+            previous = value
 
 
 def _factor(start: float, end: float) -> float:
@@ -158,7 +165,7 @@ def first_non_finite(recording: Recording, row: int) -> NonFinite | None:
     if grad := non_finite_indices("grad_rms"):
         return NonFinite("gradient", recording.sites[grad[-1]].name)
     if weights := non_finite_indices("weight_grad_rms"):
-        if len(weights) == len(recording.blocks):  # as clipping leaves them
+        if len(weights) == len(recording.blocks):  # clipping by the norm spreads a single one to all
             return NonFinite("gradient of all weights", "")
         return NonFinite("weights' gradient", recording.blocks[weights[-1]].name)
     return NonFinite("gradient of a bias or gain", "") if non_finite_indices("grad_norm") else None
@@ -252,9 +259,9 @@ def capitalised(sentence: str) -> str:
 def common_prefix(names: Sequence[str]) -> str:
     """The modules shared by all names except the first and the last, with a final dot: "transformer.h.".
 
-    Empty for fewer than MIN_NAMES names. A table prints the prefix once.
+    Empty for fewer than MIN_PREFIX_NAMES names. A table prints the prefix once.
     """
-    inner = names[1:-1] if len(names) >= MIN_NAMES else [""]
+    inner = names[1:-1] if len(names) >= MIN_PREFIX_NAMES else [""]
     prefix = inner[0]
     for name in inner:
         while not name.startswith(prefix):

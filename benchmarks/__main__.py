@@ -44,16 +44,20 @@ def main(
     print(machine())
     print(heading())
     for name in names or [name for name in parts if name not in long]:
-        before = stolen_ticks()
+        ticks_before = stolen_ticks()
         for figure in parts[name]():
             print(show(name, figure), flush=True)
-        print(show(name, _interference(before)), flush=True)
+        print(show(name, _interference(ticks_before)), flush=True)
     return 0
 
 
-def _interference(before: tuple[float, float]) -> Figure:
-    """How busy the machine was: the goals are for an idle machine on which the default net's step takes 10 ms."""
-    (stolen, total), (stolen_before, total_before) = stolen_ticks(), before
+def _interference(ticks_before: tuple[float, float]) -> Figure:
+    """The share of processor time stolen by the host since then, and the present time of the default net's step.
+
+    The goals are for an idle machine on which that step takes 10 ms.
+    """
+    stolen, total = stolen_ticks()
+    stolen_before, total_before = ticks_before
     share = (stolen - stolen_before) / max(total - total_before, 1.0)
     return Figure(
         "processor time that the host gave to others",

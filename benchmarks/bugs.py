@@ -10,29 +10,37 @@ from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 from torch.utils.checkpoint import checkpoint
 
-WIDTH, DEPTH, CLASSES = 32, 5, 4
-BATCH, STEPS = 32, 80
+WIDTH = 32
+DEPTH = 5  # blocks
+CLASSES = 4
+BATCH = 32  # samples
+STEPS = 80
+FEATURES = 16  # of a point; also the number of different symbols
+SEQUENCE_LENGTH = 12  # symbols
 
 
 class Branch(nn.Module):
-    """x + W2 gelu(W1 N(x))."""
+    """A residual MLP block: x + W2 gelu(W1 N(x))."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.norm, self.up, self.down = nn.LayerNorm(WIDTH), nn.Linear(WIDTH, 2 * WIDTH), nn.Linear(2 * WIDTH, WIDTH)
+        self.norm = nn.LayerNorm(WIDTH)
+        self.up = nn.Linear(WIDTH, 2 * WIDTH)
+        self.down = nn.Linear(2 * WIDTH, WIDTH)
 
     def forward(self, x: Tensor) -> Tensor:
         return x + self.down(nn.functional.gelu(self.up(self.norm(x))))
 
 
 class Attention(nn.Module):
-    """A block of pre-norm attention with two heads and the branch above."""
+    """A transformer block: pre-norm attention with two heads, followed by a `Branch`."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.norm, self.qkv, self.out, self.mlp = (
-            nn.LayerNorm(WIDTH), nn.Linear(WIDTH, 3 * WIDTH), nn.Linear(WIDTH, WIDTH), Branch(),
-        )  # fmt: skip
+        self.norm = nn.LayerNorm(WIDTH)
+        self.qkv = nn.Linear(WIDTH, 3 * WIDTH)
+        self.out = nn.Linear(WIDTH, WIDTH)
+        self.mlp = Branch()
 
     def forward(self, x: Tensor) -> Tensor:
         q, k, v = (part.unflatten(-1, (2, -1)).transpose(1, 2) for part in self.qkv(self.norm(x)).chunk(3, -1))
@@ -41,15 +49,17 @@ class Attention(nn.Module):
 
 
 class Convolutions(nn.Module):
-    """relu(x + BN(conv(relu(BN(conv(x))))))."""
+    """A residual block of two convolutions: relu(x + BN(conv(relu(BN(conv(x))))))."""
 
     def __init__(self) -> None:
         super().__init__()
         self.conv1, self.conv2 = (nn.Conv2d(WIDTH, WIDTH, 3, padding=1, bias=False) for _ in range(2))
-        self.norm1, self.norm2 = nn.BatchNorm2d(WIDTH), nn.BatchNorm2d(WIDTH)
+        self.norm1 = nn.BatchNorm2d(WIDTH)
+        self.norm2 = nn.BatchNorm2d(WIDTH)
 
     def forward(self, x: Tensor) -> Tensor:
-        return (x + self.norm2(self.conv2(self.norm1(self.conv1(x)).relu()))).relu()
+        hidden = self.norm1(self.conv1(x)).relu()
+        return (x + self.norm2(self.conv2(hidden))).relu()
 
 
 class Net(nn.Module):
@@ -57,31 +67,38 @@ class Net(nn.Module):
 
     def __init__(self, stem: nn.Module, block: Callable[[], nn.Module], norm: nn.Module) -> None:
         super().__init__()
-        self.stem, self.blocks = stem, nn.ModuleList([block() for _ in range(DEPTH)])
-        self.norm, self.head = norm, nn.Linear(WIDTH, CLASSES)
+        self.stem = stem
+        self.blocks = nn.ModuleList([block() for _ in range(DEPTH)])
+        self.norm = norm
+        self.head = nn.Linear(WIDTH, CLASSES)
 
     def forward(self, x: Tensor) -> Tensor:
         x = self.stem(x)
         for block in self.blocks:
             x = block(x)
         x = self.norm(x)
-        return self.head(x.flatten(2).mean(2) if x.ndim == 4 else x.mean(1) if x.ndim == 3 else x)
+        if x.ndim == 4:  # images: (batch, features, height, width)
+            x = x.flatten(2).mean(2)
+        elif x.ndim == 3:  # sequences: (batch, positions, features)
+            x = x.mean(1)
+        return self.head(x)
 
 
-def points(source: torch.Generator, weights: Tensor) -> tuple[Tensor, Tensor]:
-    """Random points, labelled by the direction with the largest projection."""
-    x = torch.randn(BATCH, 16, generator=source)
+def draw_points(source: torch.Generator, weights: Tensor) -> tuple[Tensor, Tensor]:
+    """Draws random points and their labels: the column of `weights` on which the projection is largest."""
+    x = torch.randn(BATCH, FEATURES, generator=source)
     return x, (x @ weights).argmax(-1)
 
 
-def symbols(source: torch.Generator, _weights: Tensor) -> tuple[Tensor, Tensor]:
-    """Sequences of symbols, labelled by their most frequent class."""
-    x = torch.randint(16, (BATCH, 12), generator=source)
-    return nn.functional.one_hot(x, 16).float(), nn.functional.one_hot(x % CLASSES, CLASSES).sum(1).argmax(-1)
+def draw_symbols(source: torch.Generator, _weights: Tensor) -> tuple[Tensor, Tensor]:
+    """Draws one-hot sequences of symbols and their labels: the most frequent class of a sequence's symbols."""
+    x = torch.randint(FEATURES, (BATCH, SEQUENCE_LENGTH), generator=source)
+    class_counts = nn.functional.one_hot(x % CLASSES, CLASSES).sum(1)
+    return nn.functional.one_hot(x, FEATURES).float(), class_counts.argmax(-1)
 
 
-def images(source: torch.Generator, _weights: Tensor) -> tuple[Tensor, Tensor]:
-    """Noise with one brighter quarter, which is the label."""
+def draw_images(source: torch.Generator, _weights: Tensor) -> tuple[Tensor, Tensor]:
+    """Draws 8 x 8 images of noise with one brighter quarter; the number of that quarter is the label."""
     y = torch.randint(CLASSES, (BATCH,), generator=source)
     x = torch.randn(BATCH, 1, 8, 8, generator=source)
     for image, quarter in zip(x, y.tolist(), strict=True):
@@ -90,7 +107,7 @@ def images(source: torch.Generator, _weights: Tensor) -> tuple[Tensor, Tensor]:
 
 
 class Architecture(NamedTuple):
-    """A model, the batches that it learns, and Adam's learning rate."""
+    """A builder of models, a function that draws batches for them, and Adam's learning rate."""
 
     build: Callable[[], nn.Module]
     draw_batch: Callable[[torch.Generator, Tensor], tuple[Tensor, Tensor]]
@@ -98,27 +115,31 @@ class Architecture(NamedTuple):
 
 
 ARCHITECTURES = {
-    "MLP": Architecture(lambda: Net(nn.Linear(16, WIDTH), Branch, nn.LayerNorm(WIDTH)), points, 3e-4),
-    "transformer": Architecture(lambda: Net(nn.Linear(16, WIDTH), Attention, nn.LayerNorm(WIDTH)), symbols, 2e-4),
+    "MLP": Architecture(lambda: Net(nn.Linear(FEATURES, WIDTH), Branch, nn.LayerNorm(WIDTH)), draw_points, 3e-4),
+    "transformer": Architecture(
+        lambda: Net(nn.Linear(FEATURES, WIDTH), Attention, nn.LayerNorm(WIDTH)), draw_symbols, 2e-4
+    ),
     "convnet": Architecture(
-        lambda: Net(nn.Conv2d(1, WIDTH, 3, 2, 1), Convolutions, nn.BatchNorm2d(WIDTH)), images, 1e-4
+        lambda: Net(nn.Conv2d(1, WIDTH, 3, 2, 1), Convolutions, nn.BatchNorm2d(WIDTH)), draw_images, 1e-4
     ),
 }
 
 
 class Training:
-    """A model, its batches and Adam. A case changes attributes before `build`."""
+    """The training of a model with Adam. A case changes attributes before `build` is called."""
 
     def __init__(self, architecture: str, seed: int) -> None:
         torch.manual_seed(seed)
-        build, self.draw_batch, self.lr = ARCHITECTURES[architecture]
-        self.model: Any = build()
+        chosen = ARCHITECTURES[architecture]
+        self.draw_batch = chosen.draw_batch
+        self.lr = chosen.lr
+        self.model: Any = chosen.build()
         self.source = torch.Generator().manual_seed(seed)
-        self.weights = torch.randn(16, CLASSES, generator=torch.Generator().manual_seed(0))
-        self.accumulate = 1  # batches an update
+        self.weights = torch.randn(FEATURES, CLASSES, generator=torch.Generator().manual_seed(0))
+        self.accumulate = 1  # batches per update
         self.steps = STEPS
         self.steps_done = 0
-        self.options: dict[str, Any] = {}
+        self.options: dict[str, Any] = {}  # of the optimiser
         self.optimizer_class: Any = torch.optim.Adam
         self.optimizer: Any = None
         self.before_step: list[Callable[[], object]] = []
@@ -130,7 +151,9 @@ class Training:
     def build(self) -> None:
         """Builds the optimiser of all trainable parameters, unless the case has built one."""
         trainable = [parameter for parameter in self.model.parameters() if parameter.requires_grad]
-        self.optimizer = self.optimizer or self.optimizer_class(trainable, **({"lr": self.lr} | self.options))
+        if self.optimizer is None:
+            options = {"lr": self.lr} | self.options
+            self.optimizer = self.optimizer_class(trainable, **options)
 
     def _zero_gradients(self) -> None:
         self.optimizer.zero_grad()
@@ -161,11 +184,12 @@ Case = Callable[[Training], object]
 
 
 class WrappedBlock(nn.Module):
-    """A block whose input goes through a function first; without `grad` under `no_grad`."""
+    """A block behind a function of its input; with `grad=False`, both run under `no_grad`."""
 
     def __init__(self, block: nn.Module, transform: Callable[[Tensor], Tensor], grad: bool = True) -> None:
         super().__init__()
-        self.block, self.grad = block, grad
+        self.block = block
+        self.grad = grad
         self.transform: Callable[[Tensor], Tensor] = transform
 
     def forward(self, x: Tensor) -> Tensor:
@@ -175,29 +199,33 @@ class WrappedBlock(nn.Module):
 
 
 class Layer(nn.Module):
-    """f(W x) over the features, without a residual."""
+    """A linear map of the features and an activation, without a residual: f(W x)."""
 
     def __init__(self, activation: Callable[[Tensor], Tensor], gain: float) -> None:
         super().__init__()
-        self.linear, self.activation = nn.Linear(WIDTH, WIDTH), activation
+        self.linear = nn.Linear(WIDTH, WIDTH)
+        self.activation = activation
         nn.init.normal_(self.linear.weight, std=gain / math.sqrt(WIDTH))
 
     def forward(self, x: Tensor) -> Tensor:
-        y: Tensor = self.linear(x.movedim(1, -1) if x.ndim == 4 else x)
-        return self.activation(y.movedim(-1, 1) if x.ndim == 4 else y)
+        is_image = x.ndim == 4  # its features are on axis 1
+        y: Tensor = self.linear(x.movedim(1, -1) if is_image else x)
+        return self.activation(y.movedim(-1, 1) if is_image else y)
 
 
 class TwoExperts(nn.Module):
-    """Two experts that take turns; with `always`, only the expert of that index is called."""
+    """Two experts that are called in turns, or only the expert with the index `always`."""
 
     def __init__(self, block: nn.Module, always: int | None) -> None:
         super().__init__()
         self.experts = nn.ModuleList([block, fresh_copy(block)])
-        self.always, self.calls = always, 0
+        self.always = always
+        self.calls = 0
 
     def forward(self, x: Tensor) -> Tensor:
         self.calls += 1
-        y: Tensor = self.experts[self.calls % 2 if self.always is None else self.always](x)
+        index = self.calls % 2 if self.always is None else self.always
+        y: Tensor = self.experts[index](x)
         return y
 
 
@@ -206,7 +234,8 @@ class Repeated(nn.Module):
 
     def __init__(self, block: nn.Module) -> None:
         super().__init__()
-        self.block, self.times = block, 2
+        self.block = block
+        self.times = 2
 
     def forward(self, x: Tensor) -> Tensor:
         for _ in range(self.times):
@@ -225,11 +254,17 @@ def fresh_copy(block: nn.Module) -> nn.Module:
 
 
 def replace_block(training: Training, index: int, make: Callable[[nn.Module], nn.Module]) -> None:
+    """Replaces one block by what `make` returns for it."""
     training.model.blocks[index] = make(training.model.blocks[index])
 
 
 def clip(training: Training, limit: float) -> None:
+    """Clips the norm of all gradients at `limit`."""
     training.clip_gradients = lambda: nn.utils.clip_grad_norm_(training.model.parameters(), limit)
+
+
+def set_rate(training: Training, lr: float) -> None:
+    training.lr = lr
 
 
 # --- bugs ---
@@ -241,14 +276,24 @@ def copy_layers(training: Training) -> None:
         training.model.blocks[index] = copy.deepcopy(training.model.blocks[0])
 
 
-def exploding_behind_a_clip(training: Training) -> None:
-    """From step 40 on the loss is a thousand times too large."""
+def scale_loss_late(training: Training) -> None:
+    """The gradients are clipped at 1, and from step 40 on the loss is a thousand times too large."""
     clip(training, 1.0)
     correct_loss = training.loss
-    training.loss = lambda x, y: correct_loss(x, y) * (1000.0 if training.steps_done >= 40 else 1.0)
+
+    def loss(x: Tensor, y: Tensor) -> Tensor:
+        factor = 1000.0 if training.steps_done >= 40 else 1.0
+        return correct_loss(x, y) * factor
+
+    training.loss = loss
 
 
-def batch_with_infinity(training: Training) -> None:
+def skip_zero_grad(training: Training) -> None:
+    """The gradients of all steps add up."""
+    training.zero_gradients = lambda: None
+
+
+def put_infinity_in_batch(training: Training) -> None:
     """One number of batch 30 is infinite."""
     correct_batch = training.batch
 
@@ -276,13 +321,13 @@ def thaw_late(training: Training) -> None:
 
 
 def change_number_of_calls(training: Training) -> None:
-    """A block runs two, three or four times, in turn."""
+    """A block is called two, three or four times, changing from step to step."""
     replace_block(training, 2, Repeated)
 
-    def choose() -> None:
+    def set_times() -> None:
         training.model.blocks[2].times = 2 + training.steps_done % 3
 
-    training.before_step.append(choose)
+    training.before_step.append(set_times)
 
 
 def remove_residuals(training: Training, activation: Callable[[Tensor], Tensor], gain: float, depth: int) -> None:
@@ -293,28 +338,39 @@ def remove_residuals(training: Training, activation: Callable[[Tensor], Tensor],
 
 def use_sgd(training: Training, lr: float, **options: Any) -> None:
     """Trains with gradient descent instead of Adam."""
-    training.optimizer_class, training.lr, training.options = torch.optim.SGD, lr, options
+    training.optimizer_class = torch.optim.SGD
+    training.lr = lr
+    training.options = options
 
 
-def log_of_zero(training: Training) -> None:
+def take_log_of_zero(training: Training) -> None:
     """From step 30 on the loss takes the logarithm of 0."""
 
     def loss(x: Tensor, y: Tensor) -> Tensor:
         probability = training.model(x).softmax(-1).gather(1, y[:, None])
-        return -(probability * (training.steps_done < 30)).log().mean()
+        if training.steps_done >= 30:
+            probability = probability * 0
+        return -probability.log().mean()
 
     training.loss = loss
 
 
-def random_labels(training: Training) -> None:
+def randomise_labels(training: Training) -> None:
+    """The labels do not depend on the inputs."""
     correct_batch = training.batch
-    training.batch = lambda: (correct_batch()[0], torch.randint(CLASSES, (BATCH,), generator=training.source))
+
+    def batch() -> tuple[Tensor, Tensor]:
+        x, _ = correct_batch()
+        return x, torch.randint(CLASSES, (BATCH,), generator=training.source)
+
+    training.batch = batch
 
 
+# By name: the case, and the ids of the findings that report it.
 BUGS: dict[str, tuple[Case, tuple[str, ...]]] = {
     "layers are copies": (copy_layers, ("AN-I1",)),
     "clipped at 0.01": (lambda training: clip(training, 0.01), ("AN-C1",)),
-    "explodes behind a clip": (exploding_behind_a_clip, ("AN-C2",)),
+    "explodes behind a clip": (scale_loss_late, ("AN-C2",)),
     "an expert is never chosen": (
         lambda training: replace_block(training, 1, lambda block: TwoExperts(block, 0)), ("AN-W1",),
     ),
@@ -328,15 +384,15 @@ BUGS: dict[str, tuple[Case, tuple[str, ...]]] = {
         lambda training: replace_block(training, 2, lambda block: WrappedBlock(block, lambda x: x, grad=False)),
         ("AN-G2",),
     ),
-    "zero_grad is never called": (lambda training: setattr(training, "zero_gradients", lambda: None), ("AN-G3",)),
-    "infinity in a batch": (batch_with_infinity, ("AN-N2",)),
+    "zero_grad is never called": (skip_zero_grad, ("AN-G3",)),
+    "infinity in a batch": (put_infinity_in_batch, ("AN-N2",)),
     "a block is called 2 to 4 times": (change_number_of_calls, ("AN-S2",)),
     "frozen until step 20": (thaw_late, ("AN-W2",)),
     "sigmoids without skips": (lambda training: remove_residuals(training, torch.sigmoid, 1.0, 12), ("AN-G1", "AN-S1")),
-    "a rate of 1e-9": (lambda training: setattr(training, "lr", 1e-9), ("AN-U1",)),
+    "a rate of 1e-9": (lambda training: set_rate(training, 1e-9), ("AN-U1",)),
     "a rate of 1e20": (lambda training: use_sgd(training, 1e20), ("AN-N1",)),
-    "log of 0": (log_of_zero, ("AN-N1",)),
-    "labels at random": (random_labels, ("AN-L1",)),
+    "log of 0": (take_log_of_zero, ("AN-N1",)),
+    "labels at random": (randomise_labels, ("AN-L1",)),
 }  # fmt: skip
 
 
@@ -347,17 +403,30 @@ def warm_up(training: Training) -> None:
     """The learning rate of AdamW grows from 0 over ten steps."""
     training.optimizer_class = torch.optim.AdamW
 
-    def set_rate() -> None:
+    def grow_rate() -> None:
         for group in training.optimizer.param_groups:
             group["lr"] = training.lr * min(1, training.steps_done / 10)
 
-    training.before_step.append(set_rate)
+    training.before_step.append(grow_rate)
 
 
-def clipped_momentum(training: Training) -> None:
-    """Gradient descent with momentum; without the clip some transformers would stay at the loss of guessing."""
+def use_clipped_momentum(training: Training) -> None:
+    """Uses momentum and a clip, without which some transformers would stay at the loss of guessing."""
     use_sgd(training, 0.005, momentum=0.9)
     clip(training, 1.0)
+
+
+def accumulate_four_batches(training: Training) -> None:
+    training.accumulate = 4
+
+
+def zero_in_place(training: Training) -> None:
+    """Gradients are set to zero instead of None."""
+    training.zero_gradients = lambda: training.optimizer.zero_grad(set_to_none=False)
+
+
+def halve_steps(training: Training) -> None:
+    training.steps = STEPS // 2
 
 
 def zero_through_data(training: Training) -> None:
@@ -377,8 +446,8 @@ def freeze_stem(training: Training) -> None:
         parameter.requires_grad_(False)
 
 
-def zero_last(training: Training) -> None:
-    """The last matrix or norm of each branch starts at zero, with a larger rate, because such nets start slowly."""
+def start_branches_at_zero(training: Training) -> None:
+    """The last matrix or norm of each branch starts at zero. The learning rate is larger: such nets start slowly."""
     training.lr *= 4
     for block in training.model.blocks:
         for name, module in block.named_modules():
@@ -435,16 +504,14 @@ def evaluate_between_steps(training: Training) -> None:
 
 HEALTHY: dict[str, Case] = {
     "Adam": lambda _: None,
-    "SGD with momentum, clipped at 1": clipped_momentum,
+    "SGD with momentum, clipped at 1": use_clipped_momentum,
     "AdamW with warm-up": warm_up,
-    "four small batches to an update": lambda training: setattr(training, "accumulate", 4),
+    "four small batches to an update": accumulate_four_batches,
     "clipped at 1": lambda training: clip(training, 1.0),
-    "zero_grad(set_to_none=False)": lambda training: setattr(
-        training, "zero_gradients", lambda: training.optimizer.zero_grad(set_to_none=False)
-    ),
+    "zero_grad(set_to_none=False)": zero_in_place,
     "gradients zeroed through .data": zero_through_data,
     "a frozen stem": freeze_stem,
-    "branches that start at zero": zero_last,
+    "branches that start at zero": start_branches_at_zero,
     "blocks dropped at random": lambda training: replace_all_blocks(
         training, lambda block: RandomlySkipped(block, lambda x: x)
     ),
@@ -455,12 +522,12 @@ HEALTHY: dict[str, Case] = {
     "two experts in turns": lambda training: replace_block(training, 1, lambda block: TwoExperts(block, None)),
     "a teacher that follows": add_teacher,
     "evaluated between steps": evaluate_between_steps,
-    "fewer steps": lambda training: setattr(training, "steps", STEPS // 2),
+    "fewer steps": halve_steps,
 }
 
 
 def run_case(case: Case, architecture: str, seed: int, watch: Callable[[Training], Any]) -> Training:
-    """Trains a case in the context that `watch` returns, and calls its value with each loss."""
+    """Trains a case inside the context manager that `watch` returns; the value of its `with` receives each loss."""
     training = Training(architecture, seed)
     case(training)
     training.build()

@@ -27,7 +27,9 @@ PASSING = (
     "View", "UnsafeView", "ReshapeAlias", "Transpose", "Permute", "Clone", "NativeDropout", "Slice", "Expand",
     "Squeeze", "Unsqueeze", "ToCopy", "Alias", "Select", "T", "Roll", "ConstantPadNd", "Mul", "Div", "Unsafe",
 )  # fmt: skip
-SIZES = {  # by small size, the settings of a config that get it
+MAX_SKIP_NODES = 24  # nodes searched backwards along a skip
+# By size: the names of the settings that get it in a small model's config.
+SIZES = {
     32: """
         hidden_size d_model n_embd dim emb_dim word_embed_proj_dim embedding_size image_size
     """,
@@ -59,7 +61,7 @@ SIZES = {  # by small size, the settings of a config that get it
     """,
 }
 SMALL: dict[str, Any] = {name: size for size, names in SIZES.items() for name in names.split()}
-SMALL |= {"num_experts_per_tok": 2, "layer_types": None, "attention_types": [[["global"], 3]]}
+SMALL |= {"num_experts_per_tok": 2, "attention_types": [[["global"], 3]]}
 OPERATORS = (
     "nms",
     "qnms",
@@ -105,19 +107,22 @@ Example = tuple[nn.Module, dict[str, Any]]  # a model and its inputs
 def transformers_model(name: str) -> Example:
     """A small model of a class of transformers, and its inputs."""
     _declare_kernels()
-    kind = getattr(import_module("transformers"), name)
-    config = kind.config_class()
+    model_class = getattr(import_module("transformers"), name)
+    config = model_class.config_class()
     for key, value in SMALL.items():
-        if key in config.attribute_map:
-            continue
-        if key in vars(config) and not (key == "layer_types" and vars(config)[key] is None):
-            setattr(config, key, ["full_attention"] * 3 if key == "layer_types" else value)
+        if key in vars(config) and key not in config.attribute_map and key != "layer_types":
+            setattr(config, key, value)
+    if vars(config).get("layer_types") is not None and "layer_types" not in config.attribute_map:
+        config.layer_types = ["full_attention"] * 3
     config._attn_implementation = "eager"
-    model = kind(config)
+    model = model_class(config)
     if model.main_input_name == "pixel_values":
         return model, {"pixel_values": torch.randn(2, 3, config.image_size, config.image_size)}
     ids = torch.randint(2, 64, (2, 9))
-    return model, {"input_ids": ids} | ({"decoder_input_ids": ids} if config.is_encoder_decoder else {})
+    inputs = {"input_ids": ids}
+    if config.is_encoder_decoder:
+        inputs["decoder_input_ids"] = ids
+    return model, inputs
 
 
 def _declare_kernels() -> None:
@@ -206,7 +211,8 @@ def additions_of(outputs: Iterable[Tensor]) -> int:
         sides = _parents(node) if node.name() == "AddBackward0" else []
         if len(sides) == 2 and _same_shape(node):
             left, right = sides
-            count += graph.is_skip_of(left, right) or graph.is_skip_of(right, left)
+            if graph.is_skip_of(left, right) or graph.is_skip_of(right, left):
+                count += 1
     return count
 
 
@@ -217,28 +223,34 @@ class _Graph:
         self.order = _topological_order(roots)
         self.index = {node: index for index, node in enumerate(self.order)}
         self.ancestors: list[int] = []  # by index, the mask of a node's ancestors and of itself
-        self.weighted = 0  # mask of the operations with weights
+        self.weight_mask = 0  # of the operations with weights
         for index, node in enumerate(self.order):
             mask = 1 << index
             for parent in _parents(node):
                 mask |= self.ancestors[self.index[parent]]
             self.ancestors.append(mask)
-            self.weighted |= (1 << index) * _has_kind(node, WEIGHTED)
+            if _has_kind(node, WEIGHTED):
+                self.weight_mask |= 1 << index
 
     def is_skip_of(self, side: Any, branch: Any) -> bool:
-        """Whether one side of an addition is the skip of the other, its branch."""
+        """Whether one side of an addition is the skip, and the other its branch.
+
+        Searches the skip backwards for a node from which the branch is computed with more weights than the skip.
+        """
         branch_mask = self.ancestors[self.index[branch]]
-        node, convolutions = side, 0
-        for _ in range(24):
+        node = side
+        convolutions = 0  # on the skip so far
+        for _ in range(MAX_SKIP_NODES):
             index = self.index[node]
-            weighted_in_branch = (branch_mask & ~self.ancestors[index] & self.weighted).bit_count()
-            if branch_mask >> index & 1 and weighted_in_branch > convolutions:
+            is_source = branch_mask >> index & 1
+            branch_weights = (branch_mask & ~self.ancestors[index] & self.weight_mask).bit_count()
+            if is_source and branch_weights > convolutions:
                 return True
             if _has_kind(node, ("Convolution",)):
                 convolutions += 1
-            elif not _has_kind(node, PASSING) and not (convolutions or _has_kind(node, NORM_OR_POOL)):
+            elif not (convolutions or _has_kind(node, PASSING + NORM_OR_POOL)):
                 return False
-            parents = [parent for parent in _parents(node) if not _has_kind(parent, ("Accumulate",))]
+            parents = _parents(node)
             if len(parents) != 1 or convolutions > 1:
                 return False
             node = parents[0]

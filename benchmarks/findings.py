@@ -15,64 +15,57 @@ from benchmarks.bugs import ARCHITECTURES, BUGS, HEALTHY, Case, Training, run_ca
 from benchmarks.report import Figure
 
 SEEDS = 5
-MIN_HITS, MAX_FALSE_ALARMS = 0.95, 0.0  # shares of bugs and of healthy loops: the goals
+MIN_HITS = 0.95  # the goal: share of bugs found
+MAX_FALSE_ALARMS = 0.0  # the goal: share of healthy loops with a finding
 
 OnLoss = Callable[[Any], object]  # takes the loss of a step
 Tool = Callable[[Training, set[str]], Any]  # a context in which the training runs; adds its alarms to the set
 
 
-def ours(training: Training, alarms: set[str]) -> Any:
-    """`addnorm.watch`: the ids of its findings at the last row."""
-
-    @contextmanager
-    def watched() -> Iterator[OnLoss]:
-        with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            with record(training.model, Path(folder) / "run.jsonl", optimizer=training.optimizer) as recorder:
-                yield recorder.loss
-            alarms.update(finding.id for finding in read(recorder.path).findings)
-
-    return watched()
+@contextmanager
+def watch_with_addnorm(training: Training, alarms: set[str]) -> Iterator[OnLoss]:
+    """Records the training, and adds the ids of the findings at the last row to `alarms`."""
+    with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        with record(training.model, Path(folder) / "run.jsonl", optimizer=training.optimizer) as recorder:
+            yield recorder.loss
+        alarms.update(finding.id for finding in read(recorder.path).findings)
 
 
-def torchmortem(training: Training, alarms: set[str]) -> Any:
-    """Its `Autopsy`: the categories of its findings of severity "warning" or "critical"."""
+@contextmanager
+def watch_with_torchmortem(training: Training, alarms: set[str]) -> Iterator[OnLoss]:
+    """Runs `Autopsy`, and adds the categories of its findings of severity "warning" or "critical" to `alarms`."""
     library: Any = import_module("torchmortem")
-
-    @contextmanager
-    def watched() -> Iterator[OnLoss]:
-        autopsy: Any = library.Autopsy(training.model, optimizer=training.optimizer, sampling="thorough")
-        with autopsy:
-            yield lambda loss: autopsy.step(loss=loss.item())
-        report = autopsy.analyze() if hasattr(autopsy, "analyze") else autopsy._report
-        severe = [finding for finding in report.findings if finding.severity.name in {"WARNING", "CRITICAL"}]
-        alarms.update(finding.category for finding in severe)
-        autopsy._report_generated = True
-
-    return watched()
+    autopsy: Any = library.Autopsy(training.model, optimizer=training.optimizer, sampling="thorough")
+    with autopsy:
+        yield lambda loss: autopsy.step(loss=loss.item())
+    report = autopsy.analyze() if hasattr(autopsy, "analyze") else autopsy._report
+    severe = [finding for finding in report.findings if finding.severity.name in {"WARNING", "CRITICAL"}]
+    alarms.update(finding.category for finding in severe)
+    autopsy._report_generated = True
 
 
-def torch_audit(training: Training, alarms: set[str]) -> Any:
-    """Its `autopatch`, at every step: the rules of its findings of severity "warn" or higher."""
+@contextmanager
+def watch_with_torch_audit(training: Training, alarms: set[str]) -> Iterator[OnLoss]:
+    """Runs `autopatch` at every step, and adds the rules of its findings of severity "warn" or higher to `alarms`."""
     library: Any = import_module("torch_audit")
-
-    @contextmanager
-    def watched() -> Iterator[OnLoss]:
-        auditor: Any = library.autopatch(
-            training.model, optimizer=training.optimizer, every_n_steps=1, reporters=[], fail_level="FATAL"
-        )
-        try:
-            yield lambda loss: None
-        finally:
-            result = auditor.finish(report=False)
-            auditor.unpatch()
-        severe = [finding for finding in result.findings if finding.severity.name in {"WARN", "ERROR", "FATAL"}]
-        alarms.update(finding.rule_id for finding in severe)
-
-    return watched()
+    auditor: Any = library.autopatch(
+        training.model, optimizer=training.optimizer, every_n_steps=1, reporters=[], fail_level="FATAL"
+    )
+    try:
+        yield lambda loss: None
+    finally:
+        result = auditor.finish(report=False)
+        auditor.unpatch()
+    severe = [finding for finding in result.findings if finding.severity.name in {"WARN", "ERROR", "FATAL"}]
+    alarms.update(finding.rule_id for finding in severe)
 
 
-TOOLS: dict[str, Tool] = {"ours": ours, "torchmortem": torchmortem, "torch_audit": torch_audit}
+TOOLS: dict[str, Tool] = {
+    "ours": watch_with_addnorm,
+    "torchmortem": watch_with_torchmortem,
+    "torch_audit": watch_with_torch_audit,
+}
 
 
 def findings(
@@ -91,22 +84,24 @@ def findings(
         if not is_ours and find_spec(tool) is None:
             yield Figure(f"bugs found, {tool}", None, note=f"{tool} is not installed")
             continue
-        usual_alarms: dict[tuple[str, int], set[str]] = {}  # of the plain healthy loop, by setup
+        healthy_alarms: dict[tuple[str, int], set[str]] = {}  # of the plain healthy loop, by setup
         false_alarms: list[str] = []
         for name, case in healthy.items():
             for setup in setups:
                 alarms = _alarms(case, setup, watch)
                 if case is healthy.get("Adam"):
-                    usual_alarms[setup] = alarms
+                    healthy_alarms[setup] = alarms
                 if alarms:
                     false_alarms.append(f"{name}, {setup[0]}: {', '.join(sorted(alarms))}")
         missed: list[str] = []
         for name, (case, ids) in bugs.items():
             for setup in setups:
                 alarms = _alarms(case, setup, watch)
-                if not (alarms & set(ids) if is_ours else alarms - usual_alarms.get(setup, set())):
+                hits = alarms & set(ids) if is_ours else alarms - healthy_alarms.get(setup, set())
+                if not hits:
                     missed.append(f"{name}, {setup[0]}")
-        count, loops = len(bugs) * len(setups), len(healthy) * len(setups)
+        count = len(bugs) * len(setups)
+        loops = len(healthy) * len(setups)
         yield Figure(
             f"bugs found, {tool}",
             1 - len(missed) / max(1, count),

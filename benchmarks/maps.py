@@ -22,6 +22,7 @@ from models.spec import RunConfig
 from models.training import Run
 from models.training.batched import Batched
 
+START_SECONDS = 60  # that a scheduler has to write its address
 RATES = (0.001, 0.003, 0.01, 0.03)
 SHAPES = {
     "MLP 16x32": RunConfig(depth=16, width=32, batch=32, steps=5000, device="cpu"),
@@ -49,23 +50,23 @@ def _batching_gain(shapes: Mapping[str, RunConfig], rounds: int, steps: int) -> 
     """Time of eight runs (four learning rates, two seeds) one by one over that of one batched computation."""
     for shape, cfg in shapes.items():
         members = [replace(cfg, lr=rate, seed=seed) for rate in RATES for seed in (0, 1)]
-        alone = [Run(member, frames=False) for member in members]
+        single_runs = [Run(member, frames=False) for member in members]
         batched = Batched(members, frames=False)
 
-        def one_by_one(runs: list[Run] = alone) -> None:
+        def one_by_one(runs: list[Run] = single_runs) -> None:
             for run in runs:
                 run.advance(steps)
 
         seconds = interleaved_seconds({"alone": one_by_one, "together": partial(batched.advance, steps)}, rounds)
-        times = [milliseconds_per_step(seconds, name, steps) / len(members) for name in ("alone", "together")]
-        note = f"{times[0]:.2f} ms and {times[1]:.2f} ms a step and run"
-        yield Figure(
-            f"{len(members)} cells one by one / as one, {shape}", ratio(seconds, "alone", "together"), note=note
-        )
+        alone = milliseconds_per_step(seconds, "alone", steps) / len(members)
+        together = milliseconds_per_step(seconds, "together", steps) / len(members)
+        note = f"{alone:.2f} ms and {together:.2f} ms a step and run"
+        gain = ratio(seconds, "alone", "together")
+        yield Figure(f"{len(members)} cells one by one / as one, {shape}", gain, note=note)
 
 
 def _unit_costs(spec: MapSpec) -> Iterator[Figure]:
-    """Seconds of a unit by its own clock, and the overhead of joblib and Dask."""
+    """Seconds that a unit computes, and the overhead of joblib and of Dask per unit."""
     count = len(units(spec))
     with tempfile.TemporaryDirectory() as folder:
         unit_seconds, overhead = _unit_seconds(MapStore(spec, Path(folder) / "here"), jobs=1)
@@ -79,7 +80,7 @@ def _unit_costs(spec: MapSpec) -> Iterator[Figure]:
 
 
 def _unit_seconds(store: MapStore, **options: Any) -> tuple[float, float]:
-    """Seconds of all units by their own clocks, and the remaining wall time; `options` of `compute_missing`."""
+    """Seconds that all units compute, and the remaining wall seconds. `options` go to `compute_missing`."""
     started_at = time.perf_counter()
     list(compute_missing(store, **options))
     wall = time.perf_counter() - started_at
@@ -89,23 +90,23 @@ def _unit_seconds(store: MapStore, **options: Any) -> tuple[float, float]:
 
 @contextmanager
 def cluster(folder: Path, workers: int = 2) -> Iterator[str]:
-    """The address of a Dask scheduler that runs with its workers on this machine, for a `with` block."""
+    """Runs a Dask scheduler and its workers on this machine during a `with` block. Yields the scheduler's address."""
     environment = os.environ | {"OMP_NUM_THREADS": "1"}
     processes: list[subprocess.Popen[bytes]] = []
 
-    def dask(*arguments: str) -> None:
+    def start_dask(*arguments: str) -> None:
         command = [sys.executable, "-m", "dask", *arguments]
         quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
         processes.append(subprocess.Popen(command, cwd=Path(__file__).parents[1], env=environment, **quiet))  # type: ignore[call-overload]
 
     file = folder / "scheduler.json"
-    dask("scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard", "--scheduler-file", str(file))
-    deadline = time.monotonic() + 60
+    start_dask("scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard", "--scheduler-file", str(file))
+    deadline = time.monotonic() + START_SECONDS
     while not (file.exists() and file.read_text()) and time.monotonic() < deadline:
         time.sleep(0.05)
     options = ["--nthreads", "1", "--no-nanny", "--no-dashboard", "--host", "127.0.0.1"]
     for _ in range(workers):
-        dask("worker", "--scheduler-file", str(file), "--local-directory", str(folder), *options)
+        start_dask("worker", "--scheduler-file", str(file), "--local-directory", str(folder), *options)
     try:
         yield str(json.loads(file.read_text())["address"])
     finally:

@@ -16,7 +16,7 @@ SHAPES = {
     "MLP 48x64": RunConfig(depth=48, width=64, batch=128, **ADAM),  # type: ignore[arg-type]
     "transformer 8x64": RunConfig(net="transformer", task="book", depth=8, width=64, batch=32, **ADAM),  # type: ignore[arg-type]
 }
-STEPS = 16  # a round: as many as a run takes between two checks for non-finite numbers
+STEPS = 16  # per round: those between two of a run's checks for non-finite numbers
 
 
 def probe(shapes: Mapping[str, RunConfig] = SHAPES, rounds: int = 20, steps: int = STEPS) -> list[Figure]:

@@ -18,12 +18,13 @@ from models.spec.cautions import config_caution
 from models.trace import Trace
 from models.training.batched import DIFFERING_FIELDS, Batched
 
-COUNT, SEED = 204, 21
-TOGETHER = 4  # configurations of one shape, batched, at learning rates over the whole range
+COUNT = 204  # configurations
+SEED = 21
+GROUP_SIZE = 4  # configurations of one shape, which are batched; their learning rates cover the whole range
 BLOWN_UP = 2.0  # times the loss of guessing: a run that ends above counts as diverged even if it stayed finite
 OUTCOMES = ("learns", "learns nothing", "diverges")
 FAILING = ("exploding", "vanishing", "collapsed", "diverged")
-MAX_WRONG = 0.05  # share of the nets with a wrong verdict
+MAX_WRONG = 0.05  # the goal: share of the nets with a wrong verdict
 
 
 @dataclass(frozen=True)
@@ -36,7 +37,7 @@ class Outcome:
 
 
 def configurations(count: int = COUNT, seed: int = SEED) -> list[RunConfig]:
-    """Random legal configurations, TOGETHER of each shape.
+    """Random legal configurations, GROUP_SIZE of each shape.
 
     A third of the shapes are named arrangements, the others random mixtures of their parts. Tasks that the app says
     such a net cannot learn are left out.
@@ -44,40 +45,41 @@ def configurations(count: int = COUNT, seed: int = SEED) -> list[RunConfig]:
     dice = Random(seed)
     groups = (_random_group(dice) for _ in count_up())
     learnable = (group for group in groups if not any(config_caution(replace(cfg, init="fan-in")) for cfg in group))
-    return [cfg for group in islice(learnable, count // TOGETHER) for cfg in group]
+    return [cfg for group in islice(learnable, count // GROUP_SIZE) for cfg in group]
 
 
 def _random_group(dice: Random) -> list[RunConfig]:
-    """A shape at TOGETHER learning rates, each net with its own seed, gain and, in mixtures, initialisation."""
+    """A shape at GROUP_SIZE learning rates, each net with its own seed, gain and, in mixtures, initialisation."""
     net = dice.choice(("mlp", "mlp", "transformer"))
     shape: dict[str, Any] = {"net": net, "steps": TRAINED_STEPS, "device": "cpu"}
     shape |= NET_DEFAULTS[net] | {name: dice.choice(values) for name, values in NET_GRIDS[net].items()}
-    named = dice.choice(list(ARRANGEMENTS)) if dice.random() < 1 / 3 else ""
-    if not named:
-        # Half of the draws of a weight are 1, so that not every net has an odd one.
+    arrangement = dice.choice(list(ARRANGEMENTS)) if dice.random() < 1 / 3 else ""
+    if not arrangement:
+        # The repeated 1 makes half of the drawn weights 1, so that not every net has an unusual one.
         shape |= {
             "residual": dice.random() < 0.7,
             "placement": dice.choice(GRID["placement"]),
             "norm": dice.choice(GRID["norm"]),
             "activation": dice.choice(("relu", "relu", "relu", *GRID["activation"])),
-            "branch_scale": dice.choice((*[1.0] * 5, *GRID["branch_scale"])),
-            "skip_scale": dice.choice((*[1.0] * 8, *GRID["skip_scale"])),
+            "branch_scale": dice.choice(5 * (1.0,) + tuple(GRID["branch_scale"])),
+            "skip_scale": dice.choice(8 * (1.0,) + tuple(GRID["skip_scale"])),
             "layers_per_branch": dice.choice(GRID["layers_per_branch"]),
         }
-        if not shape["residual"]:  # a branch that starts at 0 would leave nothing of the stream
+        if not shape["residual"]:  # without a skip, a branch that starts at 0 makes the signal 0
             shape["branch_scale"] = 1.0
     inits = [name for name in GRID["init"] if name != "zero last" or shape.get("residual", True)]
     low, high = RATES[net, shape["task"], shape["optimizer"]]
     group = []
-    for member in range(TOGETHER):
+    for member in range(GROUP_SIZE):
         fields = shape | {
-            "lr": low * (high / low) ** (member / (TOGETHER - 1)),
+            "lr": low * (high / low) ** (member / (GROUP_SIZE - 1)),
             "seed": dice.randrange(1000),
             "init_gain": dice.choice((1.0, 1.0, *GRID["init_gain"])),
         }
-        group.append(
-            RunConfig.arranged(named, **fields) if named else RunConfig(**fields | {"init": dice.choice(inits)})
-        )
+        if arrangement:
+            group.append(RunConfig.arranged(arrangement, **fields))
+        else:
+            group.append(RunConfig(**(fields | {"init": dice.choice(inits)})))
     return group
 
 
@@ -94,7 +96,7 @@ def outcomes(configs: Iterable[RunConfig]) -> Iterator[Outcome]:
 
 
 def shape_of(cfg: RunConfig) -> RunConfig:
-    """A configuration with defaults in the fields in which a batch may differ."""
+    """The configuration with defaults in all fields in which members of a batch may differ."""
     return replace(cfg, **{name: getattr(RunConfig, name) for name in DIFFERING_FIELDS})
 
 

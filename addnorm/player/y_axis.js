@@ -3,10 +3,14 @@
 import { brief, power } from "./number.js"
 import { hues } from "./style.js"
 
-const MIN_RANGE = 1e-6 // of a linear axis whose values are all equal
-const FAR_DECADES = 2 // a previous profile farther beyond a log axis is left out
-const EMPTY_RANGE = [-0.03, 1.05] // of a linear axis without a value other than 0; it suits shares
-const CROSS_HEIGHT = 0.97 // share of the top of the axis
+const MIN_RANGE = 1e-6 // used for the padding of a linear axis whose values are all equal
+const FAR_DECADES = 2 // a previous profile that leaves a log axis by more is not drawn
+const EMPTY_RANGE = [-0.03, 1.05] // bounds of a linear axis without a value other than 0; they suit shares
+const CROSS_HEIGHT = 0.97 // height of crosses at divergences, as a share of the axis
+const MARK_INSET = 0.002 // distance of marks from the edge of a log axis, as a share of its range
+const PADDING = 0.06 // beyond the values of a linear axis, as a share of their range
+const MAX_LOSS_FACTOR = 4 // top of a loss axis, in units of the larger of the first loss and the loss of guessing
+const LOSS_PADDING = 1.08 // top of a loss axis, in units of the largest loss it shows
 export const TOP_RIGHT = {
   x: 1,
   xref: "paper",
@@ -43,14 +47,14 @@ export const tickText = (exponent) => (exponent ? power(exponent) : "1")
 
 // Up to seven evenly spaced integer exponents between two log10 bounds.
 export const powers = (low, high) => {
-  const every = Math.max(1, Math.ceil((high - low) / 6))
+  const spacing = Math.max(1, Math.ceil((high - low) / 6))
   const exponents = []
-  for (let exponent = Math.ceil(low); exponent <= Math.floor(high); exponent += every) exponents.push(exponent)
+  for (let exponent = Math.ceil(low); exponent <= Math.floor(high); exponent += spacing) exponents.push(exponent)
   return exponents
 }
 
-// A trace of marks at height `y` for the values of a trace that `isMarked`; none for undefined, which was not measured.
-// Marks of a reference line are open and larger, in its colour.
+// Returns an array with a trace of marks at height `y`, for the values for which `isMarked` holds; empty without any.
+// Undefined values were not measured and get no mark. A reference line has open, larger marks in its colour.
 const marksWhere = (name, symbol, trace, isMarked, y) => {
   const { values } = trace
   const indices = [...values.keys()].filter((i) => values[i] !== undefined && isMarked(values[i], i))
@@ -76,7 +80,7 @@ const marksWhere = (name, symbol, trace, isMarked, y) => {
   return [marks]
 }
 
-// A trace that draws nothing but keeps its entry in the legend, with a reason; `declared`: its declared name.
+// Returns a trace that draws nothing but keeps its entry in the legend, with a reason. `declared` is its declared name.
 export const legendEntry = ({ bind: _, values: __, name, ...trace }, reason) => ({
   ...trace,
   name: `${name}: ${reason}`,
@@ -86,7 +90,7 @@ export const legendEntry = ({ bind: _, values: __, name, ...trace }, reason) => 
   y: [null],
 })
 
-// Lines with gaps at non-finite values, and marks there at the lower edge.
+// Returns the lines with gaps at non-finite values, and marks at the lower edge in their place.
 const linesWithGaps = (traces, name, low) =>
   traces.flatMap((trace) => {
     if (!trace.values) return [trace]
@@ -96,7 +100,8 @@ const linesWithGaps = (traces, name, low) =>
     ]
   })
 
-// By kind of y axis: returns the traces with their `y`, and the axis. `layoutState` holds ranges, which never shrink.
+// A function for each kind of y axis: returns the traces with their `y`, and the axis. `layoutState` holds ranges, which
+// never shrink.
 export const Y_AXES = {
   ""(traces, { top }) {
     const heightsOf = ({ bind, x, y, values }) =>
@@ -105,14 +110,14 @@ export const Y_AXES = {
   },
   log(traces, { zero }, layoutState) {
     const isZero = (value) => (zero ? finite(value) && value <= 0 : value === 0)
-    const valuesOf = (some) => some.map((trace) => trace.values ?? trace.y)
+    const valuesOf = (selected) => selected.map((trace) => trace.values ?? trace.y)
     const current = valuesOf(traces.filter((trace) => !trace.bind?.previous))
     const range = logRange(layoutState.y, ...current)
     if (current.some((values) => values.length)) layoutState.y = range
     const [least, greatest] = [10 ** (range[0] - FAR_DECADES), 10 ** (range[1] + FAR_DECADES)]
     const isNear = ({ bind, values }) => !bind?.previous || values.every((value) => value >= least && value <= greatest)
     const [low, high] = logRange(range, ...valuesOf(traces.filter(isNear)))
-    const inset = 0.002 * (high - low) // plotly drops a mark that rounding pushes over the edge
+    const inset = MARK_INSET * (high - low) // plotly drops a mark that rounding pushes over the edge
     const drawn = traces.flatMap((trace) => {
       const { values } = trace
       if (!values) return [trace]
@@ -138,7 +143,7 @@ export const Y_AXES = {
         if (finite(value)) [least, greatest] = [Math.min(least, value), Math.max(greatest, value)]
     if (least <= greatest) layoutState.y = [least, greatest]
     const size = Math.max(Math.abs(least), Math.abs(greatest))
-    const padding = 0.06 * Math.max(greatest - least, MIN_RANGE, 0.01 * size)
+    const padding = PADDING * Math.max(greatest - least, MIN_RANGE, 0.01 * size)
     const [low, high] = bounds ?? (finite(size) && size ? [least - padding, greatest + padding] : EMPTY_RANGE)
     return { traces: linesWithGaps(traces, lost, low), yaxis: { range: [low, high] } }
   },
@@ -164,10 +169,9 @@ export const Y_AXES = {
     const losses = traces.flatMap((trace) => Array.from(trace.column ?? []))
     if (losses.some((value) => value < 0)) return Y_AXES.linear(traces, { bounds: undefined, guides: [0] }, layoutState)
     const largest = losses.reduce((max, value) => (finite(value) ? Math.max(max, value) : max), -Infinity)
-    const first = losses.find(finite)
-    const top = finite(largest)
-      ? 1.08 * Math.max(chance * 1.2, Math.min(largest, 4 * Math.max(chance, first)))
-      : 1.3 * chance
+    const firstLoss = losses.find(finite)
+    const limit = MAX_LOSS_FACTOR * Math.max(chance, firstLoss)
+    const top = finite(largest) ? LOSS_PADDING * Math.max(chance * 1.2, Math.min(largest, limit)) : 1.3 * chance
     const drawn = traces.flatMap((trace) => {
       if (!trace.values) return trace
       if (trace.bind.kind === "crosses") return { ...trace, y: trace.x.map(() => top * CROSS_HEIGHT) }

@@ -27,7 +27,7 @@ from models.spec.overrides import PARTS, describe_overrides, set_override
 from models.spec.settings import Settings
 
 PATHS_HEIGHT = 190  # pixels
-# Track and sentence by title.
+# By title of the chart: the track it shows, and the key of its sentence.
 PROFILES = {"Signal by depth": ("act_rms", "activation"), "Gradient by depth": ("grad_rms", "gradient")}
 
 
@@ -54,46 +54,55 @@ def draw_views(cfg: RunConfig, block: int) -> None:
 
 def draw_block_controls(cfg: RunConfig) -> int:
     """Draws the stack as a row, and switches for the selected block. Returns the block's number."""
-    usual, legal = ChosenBlock((cfg.depth + 1) // 2), {"block": range(1, cfg.depth + 1)}
-    block = form.keep(ChosenBlock, "anatomy", usual, legal=legal).block
+    middle = ChosenBlock((cfg.depth + 1) // 2)
+    legal = {"block": range(1, cfg.depth + 1)}
+    block = form.keep(ChosenBlock, "anatomy", middle, legal=legal).block
     stack_row(cfg, key="stack_row", chosen_key="anatomy_block")
-    line = st.container(horizontal=True, vertical_alignment="bottom")
-    form.draw(ChosenBlock, "anatomy", usual, legal=legal, is_kept=True, places=[line])
-    with line:
+    controls = st.container(horizontal=True, vertical_alignment="bottom")
+    form.draw(ChosenBlock, "anatomy", middle, legal=legal, is_kept=True, places=[controls])
+    with controls:
         sublayer = plan(cfg).active_sublayers(block)[0]
         overrides = {key: value for number, key, value in cfg.overrides if number == block}
         is_out = overrides.get("identity") is True
         residual = bool(overrides.get("residual", cfg.residual))
-        _draw_switch("Residual in this block", block, "residual", residual, cfg.residual, disabled=is_out)
+        _draw_switch("Residual in this block", block, "residual", is_on=residual, default=cfg.residual, disabled=is_out)
         has_norm = overrides.get("norm", cfg.norm) != "none"
         no_norm = is_out or cfg.norm == "none"
-        _draw_switch("Norm in this block", block, "norm", has_norm, cfg.norm != "none", off="none", disabled=no_norm)
+        _draw_switch(
+            "Norm in this block",
+            block,
+            "norm",
+            is_on=has_norm,
+            default=cfg.norm != "none",
+            off="none",
+            disabled=no_norm,
+        )
         _draw_activation(block, str(overrides.get("activation", cfg.activation)), cfg.activation, disabled=is_out)
         if cfg.net == "transformer":
             _draw_removal(block, overrides.get("identity", False))
         else:
-            _draw_switch("Take this block out", block, "identity", sublayer.identity, False)
+            _draw_switch("Take this block out", block, "identity", is_on=sublayer.identity, default=False)
         if cfg.overrides and not any_hidden(exception_fields(cfg.overrides)):
             st.button("Restore all blocks", on_click=put, args=({"overrides": ()},), key="anatomy_back")
     return block
 
 
 def draw_player(cfg: RunConfig) -> bool:
-    """Draws a player: sample paths beside the loss, signal and gradient with those of the unchanged stack.
+    """Draws a player with sample paths, loss, signal and gradient, the last two beside those of the unchanged stack.
 
     Returns whether the net is still being measured.
     """
     _, is_waiting = view_at(cfg)
-    unchanged = view_at(replace(cfg, overrides=()))[0] if cfg.overrides else None
+    unchanged, _ = view_at(replace(cfg, overrides=())) if cfg.overrides else (None, False)
     refusal = failure_sentence(cfg) if is_waiting else ""
     if refusal:
         st.error(refusal)
     previous = row_profile(unchanged) if unchanged else None
     panels = [sample_paths_panel(PATHS_HEIGHT, 4), Chart("Loss", span=8, figure=figures.loss(cfg))]
-    for title, (track, says) in PROFILES.items():
+    for title, (track, sentence) in PROFILES.items():
         others = [Series("no block changed", getattr(previous, track), "previous")] if previous else []
         figure = figures.profile(title, track, plan(cfg).sites, others=others)
-        panels.append(Chart(title, span=6, figure=figure, sentence="" if is_hidden("verdict") else says))
+        panels.append(Chart(title, span=6, figure=figure, sentence="" if is_hidden("verdict") else sentence))
     player("anatomy", [cfg], panels, facts=[f"seed {cfg.seed}, 1 seed"])
     return is_waiting and not refusal
 
@@ -116,23 +125,31 @@ def draw_history(cfg: RunConfig) -> None:
 
 
 def _draw_removal(block: int, identity: str | bool) -> None:
-    """Draws the choice of what to take out of a transformer block; nothing where a link hides it."""
+    """Draws the choice of the part that a transformer block lacks; nothing where a link hides it.
+
+    `identity` is the present choice: the kind of a sublayer, True for the block, False for nothing.
+    """
     if any_hidden(("overrides", "identity")):
         return
     key = "anatomy_taken_out"
     values = {"nothing": None, **{word: kind for kind, word in PARTS.items()}, "the block": True}
-    put({key: next((word for word, value in values.items() if value == identity), "nothing")})
+    chosen = next((word for word, value in values.items() if value == identity), "nothing")
+    put({key: chosen})
+
+    def change() -> None:
+        _override(block, "identity", values[session.widget_value(key)])
+
     st.segmented_control(
         "Taken out",
         list(values),
         key=key,
-        on_change=lambda: _override(block, "identity", values[session.widget_value(key)]),
+        on_change=change,
         required=True,
     )
 
 
-def _draw_activation(block: int, activation: str, usual: str, *, disabled: bool) -> None:
-    """Draws the choice of a block's activation; nothing where a link hides it."""
+def _draw_activation(block: int, activation: str, default: str, *, disabled: bool) -> None:
+    """Draws the choice of a block's activation; nothing where a link hides it. `default` is the net's activation."""
     if any_hidden(("overrides", "activation")):
         return
     key = "anatomy_activation"
@@ -140,17 +157,24 @@ def _draw_activation(block: int, activation: str, usual: str, *, disabled: bool)
 
     def change() -> None:
         chosen = str(session.widget_value(key))
-        _override(block, "activation", None if chosen == usual else chosen)
+        _override(block, "activation", None if chosen == default else chosen)
 
     st.selectbox("Activation in this block", ACTIVATIONS, key=key, on_change=change, disabled=disabled, width=190)
 
 
 def _draw_switch(
-    label: str, block: int, name: str, is_on: bool, usual: bool, *, off: str | bool = False, disabled: bool = False
+    label: str,
+    block: int,
+    name: str,
+    *,
+    is_on: bool,
+    default: bool,
+    off: str | bool = False,
+    disabled: bool = False,
 ) -> None:
     """Draws a switch of one field of one block; nothing where a link hides the field.
 
-    `usual` is the net's own state, and `off` the field's value when switched off.
+    `default` is the state without an override, and `off` the field's value when switched off.
     """
     if any_hidden(("overrides", name)):
         return
@@ -159,7 +183,7 @@ def _draw_switch(
 
     def change() -> None:
         switched_on = bool(session.widget_value(key))
-        _override(block, name, None if switched_on == usual else switched_on or off)
+        _override(block, name, None if switched_on == default else switched_on or off)
 
     st.toggle(label, key=key, on_change=change, disabled=disabled)
 

@@ -33,8 +33,10 @@ def _block(cfg: RunConfig, block: int) -> dict[str, object]:
     if sublayer.identity:
         classes, description = "identity", "taken out"
     else:
-        classes = " ".join(["no-skip"] * (not sublayer.skip) + ["no-norm"] * (not has_norm))
-        remaining = f", {PARTS[sublayer.kind]} only" if len(sublayers) < len(plan(cfg).block_sublayers(block)) else ""
+        missing_parts = {"no-skip": not sublayer.skip, "no-norm": not has_norm}
+        classes = " ".join(name for name, is_missing in missing_parts.items() if is_missing)
+        is_reduced = len(sublayers) < len(plan(cfg).block_sublayers(block))
+        remaining = f", {PARTS[sublayer.kind]} only" if is_reduced else ""
         residual = "residual" if sublayer.skip else "no residual"
         description = f"{residual}, {'norm' if has_norm else 'no norm'}{remaining}"
     return {"number": block, "name": str(block), "kind": classes, "says": f"Block {block}: {description}"}

@@ -1,4 +1,4 @@
-"""Charts over depth with several series of one value per site. The browser makes their axes, ticks and marks."""
+"""Charts over depth: several series with one value per site. The browser adds axes, ticks and marks."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,13 +14,15 @@ from models.insight.baseline import label_of_guessing, loss_of_guessing
 
 DEFAULT_ROLES = ("now", "other", "formula")  # of the first, second and third line
 SHARE_BOUNDS = (-0.03, 1.05)  # of an axis of shares, a little beyond 0 and 1
+COSINE_TICK_SPACING = 0.25
 
 
 @dataclass(frozen=True)
 class Series:
-    """A line over depth: its name in the legend, one value per site, and its role in style.js, which sets its style.
+    """A line over depth: its name in the legend, and one value per site.
 
-    `start`: the first site with a value; a branch has none at the input. `hue`: empty for that of the chart.
+    `role` selects the line's style in style.js. `start` is the first site with a value: a branch has none at the
+    input. An empty `hue` stands for the hue of the chart.
     """
 
     name: str
@@ -31,14 +33,14 @@ class Series:
 
 
 def guessing_level(task: str) -> list[dict[str, Any]]:
-    """The loss of guessing as a named level of a chart."""
+    """Returns the loss of guessing as the only named level of a chart."""
     return [{"name": label_of_guessing(task), "at": loss_of_guessing(task)}]
 
 
 def named_series(
     values_by_name: Mapping[str, np.ndarray | Sequence[float]], roles: Sequence[str] = DEFAULT_ROLES
 ) -> list[Series]:
-    """A series for each name, with the roles in order; names beyond the last role are left out."""
+    """Returns a series for each name, with the roles in order. Names beyond the last role are left out."""
     pairs = zip(values_by_name.items(), roles, strict=False)
     return [Series(name, np.asarray(values, float), role) for (name, values), role in pairs]
 
@@ -55,54 +57,72 @@ def depth_profile(
     guides: Sequence[float] = (),
     **options: Any,
 ) -> Figure:
-    """Values over depth, with dotted guides. Marks at the edges stand for non-finite values, and for zeros on log axes.
+    """Returns a chart of series over depth, with dotted guides.
 
-    `x`: the title of the x axis, for places that are not sites. `options`: `zero` names the marks on a log axis, if
-    they stand for all values that are not above 0. `bounds` of a linear axis are by default those of all values and
-    guides. `levels` are guides with a name.
+    Marks at the edges stand for non-finite values, and for zeros on a log axis. `x` is the title of the x axis for
+    places that are not sites. `options`: `zero` names the marks on a log axis if they stand for all values up to 0,
+    `bounds` are those of a linear axis (by default of all values and guides), and `levels` are guides with a name.
     """
-    lines = [fixed_line(line) for line in series]
-    options |= {"axis": axis, "guides": list(guides)}
-    return lines_over_places(title, unit, hue, sites, lines, x=x, empty="nothing measured yet", **options)
+    return lines_over_places(
+        title=title,
+        unit=unit,
+        hue=hue,
+        sites=sites,
+        lines=[fixed_line(line) for line in series],
+        x=x,
+        empty="nothing measured yet",
+        axis=axis,
+        guides=list(guides),
+        **options,
+    )
 
 
 linear_profile = partial(depth_profile, axis="linear")
 
 
 def cosine_chart(*, sites: Sequence[str], series: Sequence[Series], title: str = "Sample cosine by depth") -> Figure:
-    """The mean cosine between samples over depth; a series without any cosine is left out."""
+    """Returns a chart of the mean cosine between samples over depth. A series without any cosine is left out."""
     return cosine_figure(sites, [fixed_line(line) for line in series], title, empty="nothing measured yet")
 
 
 def cosine_figure(sites: Sequence[str], lines: list[dict[str, Any]], title: str, *, empty: str = "") -> Figure:
-    """Cosines over depth, with a guide at 1, where all vectors have the same direction.
+    """Returns a chart of cosines over depth, with a guide at 1, where all vectors have the same direction.
 
-    Marks at the lower edge stand for sites with zero or non-finite vectors.
+    Marks at the lower edge stand for sites with zero or non-finite vectors. `empty` replaces a chart without values.
     """
-    figure = lines_over_places(title, "cosine", SIGNAL, sites, lines, empty=empty, axis="cosine", guides=[1.0])
-    figure["layout"]["yaxis"]["dtick"] = 0.25
+    figure = lines_over_places(
+        title=title,
+        unit="cosine",
+        hue=SIGNAL,
+        sites=sites,
+        lines=lines,
+        empty=empty,
+        axis="cosine",
+        guides=[1.0],
+    )
+    figure["layout"]["yaxis"]["dtick"] = COSINE_TICK_SPACING
     return figure
 
 
 def lines_over_places(
+    *,
     title: str,
     unit: str,
     hue: str,
     sites: Iterable[object],
     lines: list[dict[str, Any]],
-    *,
     x: str | None = None,
     empty: str = "",
     **options: Any,
 ) -> Figure:
-    """Lines over the depth of a net, or over other places; `options` are those of `figure_of`."""
+    """Returns a chart of lines over the depth of a net, or over other places. `options` are those of `figure_of`."""
     names = [str(site) for site in sites]
     layout = layout_of(title, x=depth_title(names) if x is None else x, y=unit, hue=hue)
     return figure_of(lines, layout, empty, hue=hue, places=places(names), **options)
 
 
 def fixed_line(series: Series, *, previous: bool = False) -> dict[str, Any]:
-    """The trace of a series; that of a `previous` net does not stretch the axes of the net shown."""
+    """Returns the trace of a series. With `previous`, it does not stretch the axes."""
     trace = {"name": series.name, "role": series.role}
     if series.hue:
         trace["hue"] = series.hue

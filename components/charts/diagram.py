@@ -1,6 +1,6 @@
-"""The diagram of a block as SVG, drawn from the same plan as the model, so that its norms are where the model's are.
+"""Draws a block as SVG from the plan that also builds the model, so that the norms are where the model has them.
 
-The colour of text comes from the page, all others from the charts.
+Text has the colour of the page; all other colours are those of the charts.
 """
 
 import re
@@ -20,60 +20,63 @@ from models.spec.plan import SublayerPlan
 
 @dataclass(frozen=True)
 class Size:
-    """The measures of a drawing, in pixels."""
+    """The sizes in a drawing, in pixels."""
 
     skip_y: int = 34
     branch_y: int = 104
-    step: int = 20  # of wire before a box
+    step: int = 20  # length of the wire before a box
     box_height: int = 34
-    padding: int = 16  # of a box, both sides together
+    padding: int = 16  # of a box, left and right together
     letter_width: float = 8.2
     name_gap: int = 16  # from the skip up to its name
     add_radius: int = 12
-    number_room: int = 0  # of wire for a number
-    is_terse: bool = False  # attention is labelled without its options
+    number_room: int = 0  # length of wire kept free for a number
+    is_terse: bool = False  # label attention without its options
 
 
 FULL = Size()
-WHOLE = Size(skip_y=21, branch_y=51, step=9, box_height=20, padding=9, letter_width=7, name_gap=12, add_radius=8)
-SMALL = replace(WHOLE, is_terse=True)
-NUMBERED = replace(SMALL, number_room=56)
-SHORT = re.compile(
+COMPACT = Size(skip_y=21, branch_y=51, step=9, box_height=20, padding=9, letter_width=7, name_gap=12, add_radius=8)
+TERSE = replace(COMPACT, is_terse=True)
+NUMBERED = replace(TERSE, number_room=56)
+NORM_NAMES = re.compile(
     "|".join(sorted((re.escape(norm.short) for norm in NORMS.values() if norm.short), key=len, reverse=True))
 )
-HEIGHT, ROW_HEIGHT = 148, 64  # pixels of a drawing, and of a sublayer in a small one
+HEIGHT = 148  # pixels of a FULL drawing
+ROW_HEIGHT = 64  # pixels of a sublayer in all smaller drawings
 CAPTION_LETTER_WIDTH = 6.5  # pixels, at most
+MARGIN = 2  # pixels beside a small drawing
 NO_SLOTS = PLACEMENTS["none"]
 
 
 @dataclass
 class Drawing:
-    """SVG parts along a line from left to right; the next one starts at `x`."""
+    """The SVG parts of a drawing, added from left to right. The next part starts at `x`."""
 
     x: float = 10
     parts: list[str] = field(default_factory=list)
     size: Size = FULL
 
     def box(self, label: str, y: float, kind: str) -> None:
-        """Adds a box at height y after a wire; in a small drawing, with a short label."""
+        """Adds a wire and a box at height y. `kind` is the box's CSS class. Smaller drawings shorten the label."""
         if self.size is not FULL:
-            label = SHORT.sub("norm", label)
+            label = NORM_NAMES.sub("norm", label)
         if self.size.is_terse:
             label = label.partition(",")[0]
-        width, step = self.size.padding + self.size.letter_width * len(label), self.size.step
-        self.wire(self.x, y, self.x + step, y)
-        self.x += step
+        width = self.size.padding + self.size.letter_width * len(label)
+        self.wire(self.x, y, self.x + self.size.step, y)
+        self.x += self.size.step
         self.rect(label, self.x, y, width, kind)
         self.x += width
 
     def rect(self, label: str, x: float, y: float, width: float, kind: str) -> None:
-        """Adds a box without a wire: its left side at x, its middle at height y."""
+        """Adds a box without a wire, with its left side at x and its middle at height y."""
         height = self.size.box_height
         geometry = f'x="{x:.0f}" y="{y - height / 2:.0f}" width="{width:.0f}" height="{height}"'
         self.parts.append(f'<rect class="{kind}" {geometry} rx="6"/>')
-        if "lacks" in kind:
+        is_missing = "lacks" in kind  # a norm that the block does not have
+        if is_missing:
             self.wire(x, y, x + width, y)
-        self.text(label, x + width / 2, y, "name lacks" if "lacks" in kind else "name")
+        self.text(label, x + width / 2, y, "name lacks" if is_missing else "name")
 
     def wire(self, x1: float, y1: float, x2: float, y2: float, kind: str = "wire") -> None:
         self.parts.append(f'<line class="{kind}" x1="{x1:.0f}" y1="{y1:.0f}" x2="{x2:.0f}" y2="{y2:.0f}"/>')
@@ -82,8 +85,9 @@ class Drawing:
         """Adds text, centred unless it is a caption."""
         self.parts.append(f'<text class="{kind}" x="{x:.0f}" y="{y:.0f}">{escape(phrase(label))}</text>')
 
-    def add(self, y: float, lacks: str = "") -> None:
-        """Adds the circle where skip and branch meet, or would meet (`lacks`)."""
+    def add(self, y: float, *, is_missing: bool = False) -> None:
+        """Adds the circle in which skip and branch are summed, faint if the block has no skip."""
+        lacks = " lacks" if is_missing else ""
         self.parts.append(f'<circle class="add{lacks}" cx="{self.x:.0f}" cy="{y:.0f}" r="{self.size.add_radius}"/>')
         self.text("+", self.x, y + 1, f"plus{lacks}")
 
@@ -121,7 +125,7 @@ dominant-baseline:central}}
 @media(max-width:640px){{.diagram-place>.diagram-phone{{display:block}}.diagram-phone+.block-diagram{{display:none}}}}
 """
 IN_ATTENTION = ("rotary", "relative bias", "alibi")  # position encodings inside attention
-MIN_SCALE = 0.86  # at which its text is readable
+MIN_SCALE = 0.86  # smallest scale of a FULL drawing at which its text is readable
 
 _component = st.components.v2.component(
     "block_diagram",
@@ -133,15 +137,15 @@ _component = st.components.v2.component(
 
 
 def show_diagram(cfg: RunConfig, block: int | None = None, *, key: str = "block_diagram") -> None:
-    """Draws the diagram of a block, by default the last one."""
-    phone = f'<div class="diagram-nets diagram-phone">{small_diagram(cfg, block or cfg.depth, WHOLE)}</div>'
+    """Draws the diagram of a block, by default the last one, with a compact version for phones."""
+    phone = f'<div class="diagram-nets diagram-phone">{small_diagram(cfg, block or cfg.depth, COMPACT)}</div>'
     _component(key=key, data={"svg": phone + block_diagram(cfg, block)})
 
 
 def show_blocks(nets: Mapping[str, RunConfig], key: str) -> None:
     """Draws the last block and the head of every net, under the net's name."""
     diagrams = (
-        f"<figure><figcaption>{escape(name)}</figcaption>{small_diagram(cfg, cfg.depth, WHOLE)}</figure>"
+        f"<figure><figcaption>{escape(name)}</figcaption>{small_diagram(cfg, cfg.depth, COMPACT)}</figure>"
         for name, cfg in nets.items()
     )
     _component(key=key, data={"svg": f'<div class="diagram-nets">{"".join(diagrams)}</div>'})
@@ -152,19 +156,21 @@ def show_svg(svg: str, key: str) -> None:
 
 
 def show_buttons(svg: str, chosen: str, *, key: str, on_touch: Callable[[], None]) -> None:
-    """Draws an SVG whose groups with `data-box` are buttons; a press calls `on_touch`, a callback.
+    """Draws an SVG whose groups with `data-box` are buttons; the button `chosen` is pressed.
 
-    The name of the box is then the attribute `touched` of the widget's value.
+    A press calls `on_touch`; the attribute `touched` of the widget's value is then the name of the box.
     """
     _component(key=key, data={"svg": svg, "chosen": chosen}, on_touched_change=on_touch)
 
 
 def block_diagram(cfg: RunConfig, block: int | None = None) -> str:
-    """The SVG of a block (by default the last one), sublayer by sublayer, and of the next block.
+    """Returns the SVG of a block, by default the last one, sublayer by sublayer.
 
-    After the last block it has the sum that joins the streams, the final norm and the output head.
+    It ends with a box for the next block; after the last block, with the sum that joins the streams, the final norm and
+    the output head.
     """
-    net, block = plan(cfg), block or cfg.depth
+    net = plan(cfg)
+    block = block or cfg.depth
     drawing = Drawing()
     drawing.text("x", drawing.x + 4, FULL.skip_y)
     drawing.x += 14
@@ -176,7 +182,8 @@ def block_diagram(cfg: RunConfig, block: int | None = None) -> str:
         drawing.box(f"block {block + 1}", FULL.skip_y, "head")
     else:
         _draw_end(drawing, cfg, net.final_norm)
-    caption, title = _caption(cfg, block), escape(_title(cfg, net.active_sublayers(block)[-1]))
+    caption = _caption(cfg, block)
+    title = escape(_title(cfg, net.active_sublayers(block)[-1]))
     drawing.text(caption, 6, HEIGHT - 10, "caption")
     width = max(drawing.x, CAPTION_LETTER_WIDTH * len(caption)) + 12
     style = f'style="min-width:{MIN_SCALE * width:.0f}px"'
@@ -186,17 +193,17 @@ def block_diagram(cfg: RunConfig, block: int | None = None) -> str:
 
 
 def block_shape(cfg: RunConfig, block: int) -> Hashable:
-    """Everything that decides how a block is drawn: blocks of a net with equal shapes have the same diagram."""
+    """Returns a key of a block's appearance: blocks of a net with equal keys have the same diagram."""
     overrides = tuple((key, value) for overridden, key, value in cfg.overrides if overridden == block)
     return overrides, tuple(replace(sublayer, site="", block=0) for sublayer in plan(cfg).block_sublayers(block))
 
 
-def small_diagram(cfg: RunConfig, block: int, size: Size = SMALL) -> str:
-    """The SVG of a block alone, its sublayers one below the other. Norms and residuals that it lacks are faint.
+def small_diagram(cfg: RunConfig, block: int, size: Size = TERSE) -> str:
+    """Returns the SVG of a block alone, its sublayers one below the other. Missing norms and residuals are faint.
 
-    A WHOLE one of the last block includes the final norm and the head. With NUMBERED wires, a block of one sublayer has
-    three empty texts `number`, and paths: the `way through` its branch and the way `past` it, each with the length
-    `data-tail` of its part after the sum.
+    With size COMPACT, the last block includes the final norm and the head. With size NUMBERED, a block of one sublayer
+    has three empty texts of class `number`, and two paths of class `way`: `through` its branch and `past` it. The
+    attribute `data-tail` of a path is the length of its part after the sum.
     """
     net = plan(cfg)
     overrides = {key: value for number, key, value in cfg.overrides if number == block}
@@ -204,16 +211,16 @@ def small_diagram(cfg: RunConfig, block: int, size: Size = SMALL) -> str:
     rows: list[str] = []
     width = 0.0
     for row, sublayer in enumerate(net.block_sublayers(block)):
-        drawing = Drawing(x=2, size=size)
+        drawing = Drawing(x=MARGIN, size=size)
         fork, join = _draw_sublayer(drawing, cfg, sublayer, slots)
         end = drawing.x + size.step + size.number_room
-        if size is WHOLE and sublayer is net.sublayers[-1]:
+        if size is COMPACT and sublayer is net.sublayers[-1]:
             _draw_end(drawing, cfg, net.final_norm)
             end = drawing.x
         drawing.wire(drawing.x, size.skip_y, end, size.skip_y)
         if size.number_room:
             _draw_numbers(drawing, fork, join, end, has_skip=bool(sublayer.skip))
-        width = max(width, end + (size.add_radius if size.number_room else 2))
+        width = max(width, end + (size.add_radius if size.number_room else MARGIN))
         rows.append(f'<g transform="translate(0 {row * ROW_HEIGHT})">{"".join(drawing.parts)}</g>')
     title = escape(_title(cfg, net.active_sublayers(block)[-1]))
     height = ROW_HEIGHT * len(rows)
@@ -236,17 +243,18 @@ def _draw_end(drawing: Drawing, cfg: RunConfig, final_norm: str) -> None:
 def _draw_sublayer(
     drawing: Drawing, cfg: RunConfig, sublayer: SublayerPlan, slots: Placement = NO_SLOTS
 ) -> tuple[float, float]:
-    """Draws a sublayer: the branch below, the skip above, the add, and its norms.
+    """Draws a sublayer: the skip above, the branch below, the addition and the norms.
 
-    Norms that it lacks in `slots` are faint, and so is a missing skip in a small drawing. Returns x of fork and join.
+    Slots for norms that are empty are faint, and so is a missing skip in a small drawing. Returns the x of the fork and
+    of the addition.
     """
     size = drawing.size
     skip_y, branch_y = size.skip_y, size.branch_y
     if sublayer.identity:
         drawing.box("taken out", skip_y, "scale")
         return drawing.x, drawing.x
-    start, fork = drawing.x, drawing.x + size.step + size.number_room
-    drawing.wire(start, skip_y, fork, skip_y)
+    fork = drawing.x + size.step + size.number_room
+    drawing.wire(drawing.x, skip_y, fork, skip_y)
     drawing.wire(fork, skip_y, fork, branch_y)
     drawing.x = fork
     for label, kind in _branch_boxes(cfg, sublayer, slots):
@@ -267,41 +275,45 @@ def _draw_sublayer(
 
 
 def _draw_skip(drawing: Drawing, skip: float, fork: float, join: float) -> None:
-    """Draws the skip and the add. A skip of weight 0 and its add are faint in a small drawing, else left out."""
+    """Draws a skip of this weight and its addition. Weight 0 leaves both out of a FULL drawing, and else faint."""
     size = drawing.size
     y = size.skip_y
-    lacks = "" if skip else " lacks"
-    drawing.wire(join, size.branch_y, join, y if lacks else y + size.add_radius)
-    name = "no residual" if lacks else "residual" if skip == 1 else f"residual × {skip:.3g}"
-    drawing.text(name, (fork + join) / 2, y if lacks and size is FULL else y - size.name_gap, "side")
-    if not lacks or size is not FULL:
-        drawing.wire(fork, y, join - size.add_radius, y, f"skip{lacks}")
-        drawing.add(y, lacks)
+    is_missing = not skip
+    is_left_out = is_missing and size is FULL
+    drawing.wire(join, size.branch_y, join, y if is_missing else y + size.add_radius)
+    names: dict[float, str] = {0: "no residual", 1: "residual"}
+    name = names.get(skip, f"residual × {skip:.3g}")
+    drawing.text(name, (fork + join) / 2, y if is_left_out else y - size.name_gap, "side")
+    if not is_left_out:
+        drawing.wire(fork, y, join - size.add_radius, y, "skip lacks" if is_missing else "skip")
+        drawing.add(y, is_missing=is_missing)
         drawing.x += size.add_radius
-    if lacks:
+    if is_missing:
         drawing.wire(join, y, drawing.x, y)
 
 
 def _draw_numbers(drawing: Drawing, fork: float, join: float, end: float, *, has_skip: bool) -> None:
     """Draws empty texts for three numbers, and the paths through the branch and along the skip."""
     size = drawing.size
-    drawing.text("", 2, size.skip_y - size.name_gap, "number enters")
+    drawing.text("", MARGIN, size.skip_y - size.name_gap, "number enters")
     drawing.text("", join - (size.step + size.number_room) / 2, size.branch_y - size.name_gap, "number made")
     drawing.text("", end, size.skip_y - size.name_gap, "number leaves")
-    paths = {"through": f"M2 {size.skip_y}H{fork:.0f}V{size.branch_y}H{join:.0f}V{size.skip_y}H{end:.0f}"}
+    paths = {"through": f"M{MARGIN} {size.skip_y}H{fork:.0f}V{size.branch_y}H{join:.0f}V{size.skip_y}H{end:.0f}"}
     if has_skip:
-        paths["past"] = f"M2 {size.skip_y}H{end:.0f}"
+        paths["past"] = f"M{MARGIN} {size.skip_y}H{end:.0f}"
     tail = f"{end - join:.0f}"
     drawing.parts += [f'<path class="way {name}" d="{path}" data-tail="{tail}"/>' for name, path in paths.items()]
 
 
 def _norm_box(norm: str, has_slot: bool) -> tuple[str, str]:
-    """Label and kind of a norm's box: faint for an empty slot, with an empty label without norm or slot."""
-    return ("norm", "norm lacks") if norm == "none" and has_slot else (NORMS[norm].short, "norm")
+    """Returns the label and the CSS classes of a norm's box; the label is empty if there is neither norm nor slot."""
+    if norm == "none" and has_slot:
+        return "norm", "norm lacks"
+    return NORMS[norm].short, "norm"
 
 
 def _branch_boxes(cfg: RunConfig, sublayer: SublayerPlan, slots: Placement) -> list[tuple[str, str]]:
-    """Label and kind of each box of the branch, from left to right."""
+    """Returns the label and the CSS classes of each box of the branch, from left to right."""
     boxes = [_norm_box(sublayer.norm_in, slots.norm_in)]
     if sublayer.input_scale != 1:
         boxes.append((f"× {sublayer.input_scale:.2g}", "scale"))
@@ -334,7 +346,7 @@ def _normed(cfg: RunConfig, text: str) -> str:
 
 
 def _caption(cfg: RunConfig, block: int) -> str:
-    """The number of the block, and how many other blocks are set differently."""
+    """Returns the number of the block, and how many other blocks have other overrides, in words."""
 
     def overrides(number: int) -> set[tuple[str, str | bool]]:
         return {(key, value) for other, key, value in cfg.overrides if other == number}
@@ -345,10 +357,11 @@ def _caption(cfg: RunConfig, block: int) -> str:
 
 
 def _title(cfg: RunConfig, sublayer: SublayerPlan) -> str:
-    """The accessible name of the diagram."""
+    """Returns the accessible name of the diagram."""
     if sublayer.identity:
         return f"Block diagram: {cfg.net}, taken out"
     overrides = {key: value for block, key, value in cfg.overrides if block == sublayer.block}
-    placement, norm = overrides.get("placement", cfg.placement), overrides.get("norm", cfg.norm)
+    placement = overrides.get("placement", cfg.placement)
+    norm = overrides.get("norm", cfg.norm)
     skip = "with a residual" if sublayer.skip else "without a residual"
     return f"Block diagram: {cfg.net}, {placement}, {norm}, {skip}"

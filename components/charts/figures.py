@@ -1,4 +1,4 @@
-"""The moving charts: figures over depth and steps with bindings, which the browser fills with numbers."""
+"""Charts over depth and over steps whose bindings tell the browser which numbers of a run to draw."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -27,25 +27,28 @@ from models.insight.baseline import loss_of_guessing
 from models.spec import RunConfig
 from models.spec.plan import uses_batch_statistics
 
-THIN_NOTE = " (thin lines: before training)"  # in titles
+THIN_NOTE = " (thin lines: before training)"  # at the end of a title
+LOSS_RANGE_FACTOR = 1.6  # upper end of a loss axis, times the loss of guessing
 HUES = RECORDED_HUES | {"branch_rms": SIGNAL, "sample_cosine": SIGNAL, "loss": LOSS, "held_out_loss": LOSS}
 
 
 def profile(title: str, track: str, sites: Sequence[str], *, others: Sequence[Series] = ()) -> Figure:
-    """A vector of the row at the playhead over depth, on a log axis; `others` are fixed, for comparison."""
+    """Returns a chart of a track at the playhead over depth, on a log axis. `others` are fixed lines."""
     lines = [*_fixed_lines(others), _line(STEP, "now", Row(track))]
-    return lines_over_places(title, "RMS", HUES[track], sites, lines, x="block", axis="log")
+    return lines_over_places(title=title, unit="RMS", hue=HUES[track], sites=sites, lines=lines, x="block", axis="log")
 
 
 def cosine(sites: Sequence[str], *, others: Sequence[Series] = (), title: str = "Sample cosine by depth") -> Figure:
-    """The cosine between samples over depth, of the last frame at or before the playhead."""
-    return cosine_figure(sites, [*_fixed_lines(others), _line(STEP, "now", AtFrame("sample_cosine"))], title)
+    """Returns a chart of the cosine between samples over depth, from the last frame at or before the playhead."""
+    lines = [*_fixed_lines(others), _line(STEP, "now", AtFrame("sample_cosine"))]
+    return cosine_figure(sites, lines, title)
 
 
 def loss(cfg: RunConfig, *, run: int = 0) -> Figure:
-    """The training loss up to the furthest step seen, the held-out loss at the frames, and crosses at divergences.
+    """Returns a chart of a run's losses over steps, with crosses at divergences.
 
-    With a batch norm the held-out loss is drawn in both modes.
+    The training loss ends at the furthest step that the playhead has reached; the held-out loss has a point per frame.
+    With a batch norm, the held-out loss is drawn in both modes.
     """
     guessing = loss_of_guessing(cfg.task)
     layout = layout_of("Loss", x="step", y="cross-entropy", hue=LOSS)
@@ -57,12 +60,20 @@ def loss(cfg: RunConfig, *, run: int = 0) -> Figure:
     ]
     if uses_batch_statistics(cfg):
         traces.append(_line("by batch", "formula", Frames("train_mode_loss", run)))
-    guess: dict[str, Any] = {"chance": guessing, "guides": [guessing], "levels": guessing_level(cfg.task)}
-    return figure_of(traces, layout, hue=LOSS, axis="loss", line="line", **guess)
+    return figure_of(
+        traces,
+        layout,
+        hue=LOSS,
+        axis="loss",
+        line="line",
+        chance=guessing,
+        guides=[guessing],
+        levels=guessing_level(cfg.task),
+    )
 
 
 def player_loss(cfg: RunConfig) -> Figure:
-    """The loss behind the player's slider, without a title."""
+    """Returns the chart of the loss that lies behind the player's slider, without titles."""
     figure = loss(cfg)
     layout = figure["layout"]
     del layout["title"], layout["bind"]["line"]  # the slider's handle replaces the line at the step
@@ -78,12 +89,12 @@ def player_loss(cfg: RunConfig) -> Figure:
         "ticklen": 6,
         "tickcolor": "#0000",
     }
-    layout["bind"] |= {"empty": " "}  # no note: the step beside it says so
+    layout["bind"] |= {"empty": " "}  # no note: the step beside the slider shows that nothing has been measured
     return figure
 
 
 def step_map(title: str, track: str, sites: Sequence[str], steps: int) -> Figure:
-    """A vector of every row so far as colours over depth and steps."""
+    """Returns a map of a track over depth and steps: a colour for each number so far."""
     trace, layout = map_of(title, HUES[track], "RMS", y="block")
     layout["xaxis"] |= {"range": [0, steps]}
     return figure_of([with_binding(trace, Map(track))], layout, line="map", rows=places(sites))
@@ -99,9 +110,10 @@ def profiles(
     against: bool = False,
     start: bool = False,
 ) -> Figure:
-    """A vector of several runs over depth: the median of their seeds as a line, their range as a band.
+    """Returns a chart of a track of several runs over depth: the median of the seeds as a line, their range as a band.
 
-    `sites` of the deepest net. `against`: as a ratio to the first run. `start`: also the nets before training, thin.
+    `sites` are those of the deepest net, `labels` the names of the runs. `against` divides by the first run. `start`
+    adds thin lines for the nets before training.
     """
     unit = "RMS, ratio to A" if against else "RMS"
     options: dict[str, Any] = {"fold": _fold(seeds), "against": 0 if against else None}
@@ -109,7 +121,7 @@ def profiles(
     if start:
         title += THIN_NOTE
         lines += [_thin_line(label, run, Row(track, run, first=True)) for run, label in enumerate(labels)]
-    return lines_over_places(title, unit, HUES[track], sites, lines, x="block", axis="log")
+    return lines_over_places(title=title, unit=unit, hue=HUES[track], sites=sites, lines=lines, x="block", axis="log")
 
 
 def ratios(
@@ -122,12 +134,14 @@ def ratios(
     unit: str,
     **entries: Any,
 ) -> Figure:
-    """The ratio of two vectors of several runs over depth, on a linear axis; `lines`: a label and a role per run.
+    """Returns a chart of the ratio `track` / `over` of several runs over depth, on a linear axis.
 
-    `entries`: `start` and `every` of `Row`, for a chart of some entries only.
+    `lines` has a label and a role for each run. `entries` are `start` and `every` of `Row`, which select some entries.
     """
     traces = [_line(label, role, Row(track, run, over=over, **entries)) for run, (label, role) in enumerate(lines)]
-    return lines_over_places(title, unit, HUES[track], sites, traces, x="block", axis="linear", guides=[0.0])
+    return lines_over_places(
+        title=title, unit=unit, hue=HUES[track], sites=sites, lines=traces, x="block", axis="linear", guides=[0.0]
+    )
 
 
 def losses(
@@ -139,36 +153,37 @@ def losses(
     against: bool = False,
     held_out: bool = False,
 ) -> Figure:
-    """The losses of several runs, with crosses at divergences; `against`: minus the loss of the first run.
+    """Returns a chart of the losses of several runs over steps, with crosses at divergences.
 
-    The loss of guessing in `task` is a level. `held_out`: the losses of the held-out split, at the frames.
+    `against` subtracts the loss of the first run; without it, the loss of guessing in `task` is drawn as a level.
+    `held_out` shows the losses of the held-out split at the frames instead of the training losses.
     """
     guessing = loss_of_guessing(task)
-    top = 1.6 * guessing
+    top = LOSS_RANGE_FACTOR * guessing
     title = "Held-out loss" if held_out else "Loss"
     layout = layout_of(title, x="step", y="loss minus A's" if against else "cross-entropy", hue=LOSS)
     layout["xaxis"] |= {"range": [0, steps]}
     layout["yaxis"] |= {"range": [-top, top] if against else [0, top]}
     options: dict[str, Any] = {"fold": _fold(seeds), "against": 0 if against else None}
-    traces = [
-        _line(label, run, Frames("held_out_loss", run, **options) if held_out else Past("loss", run, **options))
-        for run, label in enumerate(labels)
-    ]
+    traces = []
+    for run, label in enumerate(labels):
+        binding = Frames("held_out_loss", run, **options) if held_out else Past("loss", run, **options)
+        traces.append(_line(label, run, binding))
     traces += [
         with_binding(crosses_of(run, label), Crosses("loss", run, seed))
         for run, label in enumerate(labels)
         for seed in range(seeds)
     ]
+    guide = 0.0 if against else guessing
     levels = [] if against else guessing_level(task)
-    return figure_of(
-        traces, layout, hue=LOSS, line="line", top=top, guides=[0.0 if against else guessing], levels=levels
-    )
+    return figure_of(traces, layout, hue=LOSS, line="line", top=top, guides=[guide], levels=levels)
 
 
 def cosines(sites: Sequence[str], labels: Sequence[str], *, start: bool = False) -> Figure:
-    """The cosine between samples of several runs over depth, of the last frame at or before the playhead.
+    """Returns a chart of the cosine between samples of several runs over depth.
 
-    `sites` of the deepest net. `start`: also the nets before training, as thin lines.
+    It shows the last frame at or before the playhead. `sites` are those of the deepest net, `labels` the names of the
+    runs. `start` adds thin lines for the nets before training.
     """
     title = "Sample cosine by depth"
     lines = [_line(label, run, AtFrame("sample_cosine", run)) for run, label in enumerate(labels)]
@@ -179,16 +194,17 @@ def cosines(sites: Sequence[str], labels: Sequence[str], *, start: bool = False)
 
 
 def _line(name: str, role: str | int, binding: Binding) -> dict[str, Any]:
-    """A bound line in the style of its role, or of its run's number."""
+    """Returns a line with a binding. `role` sets its style: a role of style.js, or the number of its run."""
     return with_binding({"name": name, "role": role}, binding)
 
 
 def _thin_line(label: str, run: int, binding: Binding) -> dict[str, Any]:
-    """The line of a run before training, without markers and not in the legend."""
+    """Returns the thin line of a run before training, without markers and without an entry in the legend."""
     return _line(f"{label}, step 0", run, binding) | {"thin": True}
 
 
 def _fold(seeds: int) -> str:
+    """Returns how a binding combines the seeds of a run; empty for a single seed."""
     return "median" if seeds > 1 else ""
 
 

@@ -2,7 +2,7 @@
 
 import math
 
-from addnorm.words import SUPERSCRIPT, WRITTEN_OUT, number
+from addnorm.words import MAX_PLAIN_DECADES, SUPERSCRIPT, number
 from models.content import Texts
 from models.spec import RunConfig
 
@@ -37,7 +37,7 @@ def factor(change: float) -> str:
     whole = math.floor(abs(change))
     digits, carry = f"{10 ** (abs(change) - whole):.1e}".split("e")
     power = whole + int(carry)
-    if power >= WRITTEN_OUT:
+    if power >= MAX_PLAIN_DECADES:
         return f"{digits}·10{str(power).translate(SUPERSCRIPT)}"
     return f"{float(digits) * 10**power:,.0f}" if power else f"{float(digits):g}"
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from addnorm.probe import STACKED
+from addnorm.probe import MAX_STACKED_NUMBERS
 from models.nets import Net
 from models.spec import RunConfig
 from models.training.rows import RowWriter
@@ -46,7 +46,7 @@ class BatchedRowWriter(RowWriter):
 
 def norms_by_run(tensors: Sequence[Tensor], dtype: torch.dtype) -> Tensor:
     """L2 norm per run of each tensor (K, ...): (K, number of tensors), summed in `dtype`."""
-    if tensors[0].numel() <= STACKED and len({tensor.shape for tensor in tensors}) == 1:
+    if tensors[0].numel() <= MAX_STACKED_NUMBERS and len({tensor.shape for tensor in tensors}) == 1:
         stack = torch.stack([tensor.flatten(1) for tensor in tensors], dim=1)
         return torch.linalg.vector_norm(stack, dim=2, dtype=dtype)
     return torch.stack([torch.linalg.vector_norm(tensor.flatten(1), dim=1, dtype=dtype) for tensor in tensors], dim=1)

@@ -7,7 +7,7 @@ from itertools import islice
 import torch
 from torch import Tensor
 
-from addnorm.probe import STACKED, accumulate_dtype, concatenate, norms_in
+from addnorm.probe import MAX_STACKED_NUMBERS, accumulate_dtype, concatenate, norms_in
 from models.nets import Net
 from models.spec import RunConfig, plan
 from models.trace import SCALARS, Columns
@@ -91,7 +91,7 @@ def group_norms(tensors: Sequence[Tensor], groups: Sequence[int], dtype: torch.d
     """L2 norm over each group of consecutive tensors, (G,); `groups` is the number of tensors in each."""
     remaining = iter(tensors)
     sizes = [sum(t.numel() for t in islice(remaining, count)) for count in groups]
-    if max(sizes) <= STACKED and len(set(sizes)) == 1:
+    if max(sizes) <= MAX_STACKED_NUMBERS and len(set(sizes)) == 1:
         return torch.linalg.vector_norm(concatenate(tensors).view(len(groups), -1), dim=1, dtype=dtype)
     squares = norms_in(tensors, dtype).square()
     if len(set(groups)) == 1:

@@ -226,7 +226,7 @@ def test_the_weights_of_a_block_are_those_that_come_in_before_its_site(tmp_path:
 
 
 def test_an_update_of_a_large_matrix_is_measured_on_a_sample(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("addnorm.weights.SAMPLE", 16)
+    monkeypatch.setattr("addnorm.weights.MAX_SAMPLE_NUMBERS", 16)
     model = net()
     optimizer = torch.optim.SGD(model.parameters(), 0.1, weight_decay=0.5)
     for p in model.parameters():

@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 import pytest
 from hypothesis import given, settings
 
-from components.charts.diagram import MIN_SCALE, NUMBERED, WHOLE, block_diagram, small_diagram
+from components.charts.diagram import COMPACT, MIN_SCALE, NUMBERED, block_diagram, small_diagram
 from components.player.panels import blocks_with_diagrams
 from models.spec import ARRANGEMENTS, NORMS, PLACEMENTS, RunConfig, plan
 from tests import hand
@@ -155,7 +155,7 @@ def test_what_is_written_is_escaped(monkeypatch):
 @pytest.mark.parametrize("arrangement", ["sandwich", "pre-norm", "plain", "DeepNorm"])
 def test_a_whole_small_drawing_has_the_end_of_the_net_and_fits_a_phone(arrangement):
     cfg = RunConfig.arranged(arrangement, depth=8)
-    root = ElementTree.fromstring(small_diagram(cfg, 8, WHOLE))
+    root = ElementTree.fromstring(small_diagram(cfg, 8, COMPACT))
     words = [text.text for text in root.iter("text")]
     ends = ["final norm", "head"] if plan(cfg).final_norm != "none" else ["head"]
     assert words[-len(ends) :] == ends

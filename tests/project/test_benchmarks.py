@@ -157,7 +157,7 @@ def test_an_unknown_part_is_refused_with_the_known_ones(capsys: pytest.CaptureFi
 
 def test_verdicts_on_starts_are_put_beside_what_became_of_the_nets(monkeypatch: pytest.MonkeyPatch) -> None:
     drawn = verdicts.configurations()
-    quick = [cfg for cfg in drawn if cfg.net == "mlp" and cfg.depth <= 8][: 2 * verdicts.TOGETHER]
+    quick = [cfg for cfg in drawn if cfg.net == "mlp" and cfg.depth <= 8][: 2 * verdicts.GROUP_SIZE]
     monkeypatch.setattr(verdicts, "configurations", lambda count, seed: quick)
     *table, healthy, failing = list(verdicts.verdicts())
     counted = {one.name.partition(":")[0]: int(one.name.rpartition(" ")[2]) for one in measured(table)}
@@ -167,7 +167,7 @@ def test_verdicts_on_starts_are_put_beside_what_became_of_the_nets(monkeypatch: 
 
 
 def test_nets_that_are_trained_as_one_come_out_as_alone() -> None:
-    shape = verdicts.configurations()[: verdicts.TOGETHER]
+    shape = verdicts.configurations()[: verdicts.GROUP_SIZE]
     one = shape[0]
     run = Run(one)
     run.advance(one.steps)

@@ -11,7 +11,7 @@ from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from addnorm.cosine import mean_cosines
-from addnorm.probe import STACKED
+from addnorm.probe import MAX_STACKED_NUMBERS
 from addnorm.probe import norms_in as norms
 from models.nets import build_model
 from models.spec import ARRANGEMENTS, OPTIMIZERS, RunConfig
@@ -101,7 +101,7 @@ def test_a_row_holds_the_rms_that_autograd_gives_by_hand(name, net):
 def test_rows_are_the_same_numbers_whether_tensors_are_stacked_or_not(width):
     """Small tensors are stacked before their norm is taken, large ones are not: width 96 and batch 256 are large."""
     run = Run(RunConfig(depth=2, width=width, expansion=2, batch=256, steps=1))
-    assert (256 * width > STACKED) == (width == 96)
+    assert (256 * width > MAX_STACKED_NUMBERS) == (width == 96)
     expected = row_by_hand(run)
     run.advance(1)
     for series, numbers in expected.items():
@@ -154,7 +154,7 @@ def test_a_block_without_weights_has_no_weight_gradient_and_the_others_keep_thei
 
 
 @pytest.mark.parametrize("size", [1e-35, 1e-25, 1.0, 1e25, 1e37])
-@pytest.mark.parametrize("numel", [64, STACKED + 1])
+@pytest.mark.parametrize("numel", [64, MAX_STACKED_NUMBERS + 1])
 def test_norms_do_not_leave_the_range_where_their_squares_would(size, numel):
     """Squares of 1e-25 and 1e25 are 0 and infinity in float32."""
     tensors = [torch.full((numel,), size), torch.full((numel,), -2 * size)]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from addnorm.probe import STACKED
+from addnorm.probe import MAX_STACKED_NUMBERS
 from models.nets import build_model, stack_nets
 from models.spec import ARRANGEMENTS, NORMS, OPTIMIZERS, POSITIONS, TASKS, RunConfig
 from models.trace import SCALARS
@@ -129,7 +129,7 @@ def test_every_norm_task_position_and_optimiser_is_batched_to_the_same_rows_and_
 
 
 def test_the_wide_configuration_is_wide_enough_to_be_summed_tensor_by_tensor():
-    assert len(PAIR) * OTHERS["wide"]["width"] ** 2 > STACKED
+    assert len(PAIR) * OTHERS["wide"]["width"] ** 2 > MAX_STACKED_NUMBERS
 
 
 @pytest.mark.parametrize("cfg", [RunConfig(**SMALL, norm="batch norm"), RunConfig(**TRANSFORMER, clip=0.5), DIVERGES])

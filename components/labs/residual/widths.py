@@ -132,7 +132,7 @@ def diagram(stream: int, branch: int, method: str, joined: Joined) -> str:
     drawing.wire(add, BRANCH_Y, add, RESIDUAL_Y + GAP)
     drawing.wire(branch_end, BRANCH_Y, add, BRANCH_Y)
     drawing.x = add
-    drawing.add(RESIDUAL_Y, "" if joined.sum is not None else " lacks")
+    drawing.add(RESIDUAL_Y, is_missing=joined.sum is None)
     title = "One sublayer with the shapes on its wires"
     if joined.sum is not None:
         _draw_wire(drawing, add + GAP, RESIDUAL_Y, len(joined.sum))
