@@ -224,7 +224,7 @@ def test_a_sum_of_which_only_a_slice_is_read_is_a_site_with_its_own_numbers(name
 def test_a_sum_that_a_module_reads_whole_is_watched_there_and_one_that_is_copied_in_part_is_noted() -> None:
     whole, copied = Recurrent(lambda x: x[:, -1], nn.LayerNorm(8)), Recurrent(lambda x: x.mean(1))
     sites = find_sites(traced(whole, torch.ones(2, 5, 4)), whole)
-    assert [site.place.whole for site in sites] == [False] * 3
+    assert [site.place.is_base for site in sites] == [False] * 3
     lost = find_sites(traced(copied, torch.ones(2, 5, 4)), copied)
     assert (len(lost), lost.notes) == (2, ("1 sums of the stream reach no module and are left out.",))
 

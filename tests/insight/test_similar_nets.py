@@ -110,7 +110,7 @@ def test_nets_that_were_not_counted_bear_the_verdicts_out() -> None:
     """Other shapes of up to 16 blocks: a verdict is wrong of few."""
     others = [cfg for cfg in drawn.configurations(160, seed=2) if cfg.depth <= 16 and cfg.net == "mlp"]
     table: Counter[tuple[str, bool]] = Counter()
-    for one in drawn.outcomes(others[: 16 * drawn.TOGETHER]):
+    for one in drawn.outcomes(others[: 16 * drawn.GROUP_SIZE]):
         start = "failing" if one.start in drawn.FAILING else one.start
         table[start, one.end == "learns"] += 1
     assert table["healthy", True] >= 20
