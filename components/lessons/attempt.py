@@ -1,4 +1,4 @@
-"""A challenge: its task, an attempt (set here, pasted or from the playground), and the verdict on its run."""
+"""A challenge: its task, the attempt (set here, pasted or from the playground), and the verdict on it."""
 
 from dataclasses import replace
 from typing import Any
@@ -23,9 +23,10 @@ from models.service.client import RequestedLog, trainer
 from models.spec import RunConfig
 from models.spec.budget import budget_refusal
 
-MAX_LINK_CHARS = 4000  # of a pasted link
+MAX_LINK_CHARS = 4000
+MAX_LINK_KEYS = 60  # further keys of a pasted link are ignored
 
-# By attempt, "attempt_" and the lesson's key.
+# `{}` stands for the attempt: "attempt_" and the lesson's key.
 ATTEMPT = Key("{}_configuration", RunConfig())
 ATTEMPT_PROBLEM = Key("{}_problem", "")
 ATTEMPT_FINISHED: Key[RunConfig | None] = Key("{}_watched", None)
@@ -57,19 +58,22 @@ def draw(lesson: Lesson) -> None:
 
 
 def parse_link(text: str) -> tuple[RunConfig, list[str]]:
-    """Configuration in a pasted address or query, and notes on what was corrected."""
+    """The configuration in a pasted address or query, and notes on corrected values."""
     query = urlsplit(text.strip()).query or text.strip().removeprefix("?")
-    return RunConfig.from_query(dict(parse_qsl(query, keep_blank_values=True)[:60]))
+    return RunConfig.from_query(dict(parse_qsl(query, keep_blank_values=True)[:MAX_LINK_KEYS]))
 
 
 def _draw_fields(lesson: Lesson) -> None:
     """Draws a control for each field that the challenge lets vary, and a link to the playground."""
     name, challenge = f"attempt_{lesson.key}", lesson.challenge
     cfg = ATTEMPT.of(name).get()
-    for column, knob in zip(st.columns(max(2, len(challenge.fields))), challenge.fields, strict=False):
+    for column, field in zip(st.columns(max(2, len(challenge.fields))), challenge.fields, strict=False):
+        bounds = []
+        for limited_field, *limits in challenge.limits:
+            if limited_field == field:
+                bounds += [bound for bound in limits if bound]
         with column:
-            bounds = [bound for limited, *limits in challenge.limits if limited == knob for bound in limits if bound]
-            draw_field(knob, getattr(cfg, knob), key=f"{name}_{knob}", change=_change_field, extra_choices=bounds)
+            draw_field(field, getattr(cfg, field), key=f"{name}_{field}", change=_change_field, extra_choices=bounds)
     with st.container(horizontal=True, vertical_alignment="center"):
         st.button(
             TEXTS("reset the attempt"),
@@ -81,20 +85,21 @@ def _draw_fields(lesson: Lesson) -> None:
         link_to_playground(cfg, TEXTS("playground"), lesson=lesson.key)
 
 
-def _change_field(key: str, knob: str, value: Any) -> None:
-    """Updates the attempt from a control, or stores why the new value is illegal."""
-    name = key.removesuffix(f"_{knob}")
+def _change_field(key: str, field: str, value: Any) -> None:
+    """Updates the attempt from the control with this key, or stores why the new value is illegal."""
+    name = key.removesuffix(f"_{field}")
     try:
-        ATTEMPT.of(name).put(replace(ATTEMPT.of(name).get(), **{knob: value}))
+        ATTEMPT.of(name).put(replace(ATTEMPT.of(name).get(), **{field: value}))
     except ValueError as error:
         ATTEMPT_PROBLEM.of(name).put(as_sentence(str(error)))
 
 
 def _draw_import(lesson: Lesson) -> None:
+    """Draws how to take over an attempt: from the playground, or from a pasted link."""
     name = f"attempt_{lesson.key}"
-    take = ATTEMPT.of(name).put
+    adopt = ATTEMPT.of(name).put
     label, tip = TEXTS("from the playground"), TEXTS("from the playground: help")
-    st.button(label, key=f"{name}_take", help=tip, on_click=take, args=(shown_config.last_good(),))
+    st.button(label, key=f"{name}_take", help=tip, on_click=adopt, args=(shown_config.last_good(),))
     text = st.text_input(
         TEXTS("link"),
         key=f"{name}_text",
@@ -108,7 +113,7 @@ def _draw_import(lesson: Lesson) -> None:
         if "=" not in text:
             st.error(TEXTS("no configuration"))
         else:
-            st.button(TEXTS("from the link"), key=f"{name}_take_link", on_click=take, args=(cfg,))
+            st.button(TEXTS("from the link"), key=f"{name}_take_link", on_click=adopt, args=(cfg,))
 
 
 def _draw_run(lesson: Lesson, cfg: RunConfig) -> bool:
@@ -118,17 +123,18 @@ def _draw_run(lesson: Lesson, cfg: RunConfig) -> bool:
     """
     name, log = f"attempt_{lesson.key}", trainer().log(cfg)
     loss = Chart("Loss of the attempt", span=COLUMNS, figure=figures.loss(cfg), height=260)
-    verdict = st.container()  # above the player, where the visitor looks when it appears
+    verdict = st.container()  # above the player, so that it appears in view
     step = player(name, [cfg], [loss], scope=" the attempt").step
     if runs.is_at_end(step, [log]):
         ATTEMPT_FINISHED.of(name).put(cfg)
+    is_finished = ATTEMPT_FINISHED.of(name).get() == cfg and log.done
     with verdict:
-        _draw_verdict(lesson, cfg, log if ATTEMPT_FINISHED.of(name).get() == cfg and log.done else None)
+        _draw_verdict(lesson, cfg, log if is_finished else None)
     return runs.is_waiting_for_rows(step, [log])
 
 
 def _draw_verdict(lesson: Lesson, cfg: RunConfig, log: RequestedLog | None) -> None:
-    """Draws the verdict on a finished attempt. A first pass reruns the page, whose progress it changes."""
+    """Draws the verdict on the log of a finished attempt. A first pass reruns the page, to update the progress."""
     if log is None:
         st.caption(TEXTS("not judged yet"))
         return

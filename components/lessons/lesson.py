@@ -20,7 +20,9 @@ from models.lessons.lessons import LESSONS, Lesson
 from models.spec.knob import Knob
 from models.spec.settings import Settings
 
-KEY, CHOICE, BOX = "lesson", "lesson_choice", "lesson_box"
+KEY = "lesson"  # in the address
+CHOICE = "lesson_choice"  # the setting
+BOX = "lesson_box"  # the widget
 
 
 @dataclass(frozen=True)
@@ -31,9 +33,10 @@ class LessonShown(Settings):
 
 
 def chosen_lesson() -> Lesson:
-    """The lesson that this visit's class is shown, else the one in the address, else the first."""
+    """The lesson that the teacher shows to this visitor's class, else the one in the address, else the first."""
     form.keep(LessonShown, KEY, LessonShown(next(iter(LESSONS))), legal={"choice": list(LESSONS)})
-    if (state := following.shown_state()) and state.stop in LESSONS:
+    state = following.shown_state()
+    if state and state.stop in LESSONS:
         session.set_widget(CHOICE, state.stop)
     return LESSONS[str(session.widget_value(CHOICE))]
 
@@ -64,7 +67,7 @@ def draw_list(lesson: Lesson) -> None:
 
 
 def draw(lesson: Lesson) -> None:
-    """Draws question and guess beside blocks and finding, the nets below; why and code are folded."""
+    """Draws question and guess beside blocks and finding, then the nets; explanation, challenge and code come last."""
     number = list(LESSONS).index(lesson.key) + 1
     left, right = st.columns([2, 3], gap="medium")
     with left:
@@ -87,7 +90,7 @@ def draw(lesson: Lesson) -> None:
 
 
 def draw_on_projector(lesson: Lesson) -> None:
-    """Draws question, guess and runs for a projector, without what is read afterwards."""
+    """Draws question, guess and runs for a projector, without explanation, challenge and code."""
     st.markdown(lesson.question)
     finding = runs.visible_finding(lesson)
     if progress.progress_of(lesson.key).guess:
@@ -121,9 +124,9 @@ def draw_in_class(lesson: Lesson, state: ClassState) -> None:
 
 
 def _draw_runs(lesson: Lesson, finding: Finding | None, start: str = "") -> None:
-    """Draws the nets, which play by themselves once for each value of `start`.
+    """Draws the nets, which play by themselves once for each new value of `start`.
 
-    `finding` is the one that the page has drawn; without it, the page runs again once there is one.
+    `finding`: the finding that the page has drawn; if there was none, the page reruns as soon as there is one.
     """
 
     def is_waiting() -> bool:
@@ -167,7 +170,8 @@ def _draw_neighbour(word: str, lesson: Lesson, icon: str) -> None:
 
 def _draw_guess(lesson: Lesson) -> bool:
     """Draws the guess, or asks for it. Returns whether there is one."""
-    guess, key = progress.progress_of(lesson.key).guess, f"lesson_{lesson.key}_guess"
+    guess = progress.progress_of(lesson.key).guess
+    key = f"lesson_{lesson.key}_guess"
 
     def settle() -> None:
         progress.progress_of(lesson.key).guess = str(session.widget_value(key))

@@ -7,6 +7,7 @@ from functools import partial
 from typing import Annotated, Any
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from components.charts.maps import LOSS, LOSS_CEILING, panel, shared_scale, widths_chart
 from components.controls import form
@@ -47,15 +48,17 @@ from models.spec.settings import Settings
 
 TEXTS = Texts("maps")
 
-OWN, COORDINATES = "your own", "coordinates"
+OWN = "your own"  # a choice beside the prepared maps
+COORDINATES = "coordinates"  # another one
 KEY = "map"
-STOP_SECONDS = 2.0  # that a map may take to stop before it is deleted
+STOP_SECONDS = 2.0  # a map may take this long to stop before it is deleted
+CHART_PIXELS = 300  # height
 CELL = "map_cell"
 TITLES = {key: prepared.title for key, prepared in PREPARED.items()} | {
     COORDINATES: "Coordinate check: sizes over width or depth",
     OWN: "Your own map",
 }
-COLOURS = {name: kind.label for name, kind in MEASURES.items()}
+COLOURS = {name: measure.label for name, measure in MEASURES.items()}
 # Fields that the page names where they are equal in all cells.
 SETTING_FIELDS = ("net", "task", "depth", "width", "steps", "batch", "optimizer", "parametrization", "lr", "warmup")
 
@@ -103,15 +106,15 @@ def _setting(spec: MapSpec) -> str:
 
 
 def _draw_map(spec: MapSpec, chosen: str, measure: str) -> bool:
-    """Draws buttons, progress, panels and the chosen cell. Returns whether the map is being computed."""
+    """Draws a map (`chosen`: its name) coloured by a measure. Returns whether this visit has it computed."""
     finished_units = MapStore(spec).done()
     computed = [Outcome.from_dict(run) for unit in finished_units.values() for run in unit["runs"]]
     recorded = None if chosen == OWN else recording(chosen)
     is_wanted = MAP_WANTED.get() == spec.digest and len(computed) < spec.runs
     if is_wanted:
         works().renew(spec, visitor_id(), address())
-    standing = works().state_of(spec)
-    if standing.state == "failed":
+    state = works().state_of(spec)
+    if state.state == "failed":
         MAP_WANTED.put("")
         is_wanted = False
     # Another visitor's half-computed map does not replace a recording.
@@ -122,7 +125,7 @@ def _draw_map(spec: MapSpec, chosen: str, measure: str) -> bool:
     def draw_work() -> None:
         _draw_buttons(spec, is_wanted, len(computed), resumes=bool(computed) and recorded is None)
         if recorded is None:
-            _draw_progress(spec, standing, {index: unit["seconds"] for index, unit in finished_units.items()})
+            _draw_progress(spec, state, {index: unit["seconds"] for index, unit in finished_units.items()})
 
     if chosen == OWN:
         draw_work()
@@ -143,11 +146,12 @@ def _draw_map(spec: MapSpec, chosen: str, measure: str) -> bool:
 
 
 def _draw_buttons(spec: MapSpec, is_wanted: bool, done: int, *, resumes: bool) -> None:
-    """Draws the button that computes or pauses the map, and how long the rest takes; `done`: finished runs."""
+    """Draws the button that computes or pauses the map, or why this server cannot compute it, and the time left.
+
+    `done`: the number of finished runs. `resumes`: the page shows them.
+    """
     total = spec.runs
-    obstacle = disabled_reason() or refusal_reason(
-        spec, this_machine()
-    )  # a recording is shown even if this server cannot compute it
+    obstacle = disabled_reason() or refusal_reason(spec, this_machine())
 
     def compute() -> None:
         MAP_WANTED.put(spec.digest)
@@ -156,7 +160,6 @@ def _draw_buttons(spec: MapSpec, is_wanted: bool, done: int, *, resumes: bool) -
 
     with st.container(horizontal=True, vertical_alignment="bottom"):
         if is_wanted:
-            tip = TEXTS("pause")
             st.button(
                 "Pause",
                 key="map_pause",
@@ -164,14 +167,14 @@ def _draw_buttons(spec: MapSpec, is_wanted: bool, done: int, *, resumes: bool) -
                 type="primary",
                 on_click=_pause,
                 args=(spec,),
-                help=tip,
+                help=TEXTS("pause"),
             )
         elif done < total and not obstacle:
             label = "Continue" if resumes else "Compute it here"
             st.button(label, key="map_compute", icon=":material/play_arrow:", type="primary", on_click=compute)
         if done < total and obstacle:
             st.caption(f":material/info: {obstacle}")
-        elif done < total and not is_wanted:  # the progress says how long it takes
+        elif done < total and not is_wanted:  # while it is computed, the progress has the time left
             seconds = sum(unit.seconds(this_machine()) for unit in units(spec)) * (1 - done / total)
             st.caption(
                 f"{total - done:,} runs, about {format_duration(seconds / default_jobs())} in "
@@ -190,14 +193,14 @@ def _delete(spec: MapSpec) -> None:
         st.toast(TEXTS("somebody's"), icon=":material/info:")
 
 
-def _draw_progress(spec: MapSpec, standing: MapState, unit_seconds: dict[int, float]) -> None:
-    """Draws the progress, the time left at the pace so far, and what the map waits for.
+def _draw_progress(spec: MapSpec, state: MapState, unit_seconds: dict[int, float]) -> None:
+    """Draws the progress, the time left at the pace so far, and how many maps come first.
 
     `unit_seconds` has the time of each finished unit by its index.
     """
-    if standing.state == "failed":
-        st.error(f"{standing.sentence} Finished runs are kept.")
-    if not unit_seconds and standing.state == "ended":
+    if state.state == "failed":
+        st.error(f"{state.sentence} Finished runs are kept.")
+    if not unit_seconds and state.state == "ended":
         return
     all_units, total = units(spec), spec.runs
     done = sum(len(all_units[index]) for index in unit_seconds)
@@ -206,34 +209,38 @@ def _draw_progress(spec: MapSpec, standing: MapState, unit_seconds: dict[int, fl
     pace = sum(unit_seconds.values()) / done_estimate if done_estimate else 1.0  # actual over estimated time
     seconds_left = (sum(estimates) - done_estimate) * pace / default_jobs()
     running = f"computing, about {format_duration(seconds_left)} left"
-    waiting = (
-        f"waiting for its turn, {count_in_words(standing.ahead, 'other map')} first" if standing.ahead else "starting"
-    )
-    state = {"running": running, "waiting": waiting}.get(standing.state, "paused")
-    state = "finished" if done == total else state
-    st.progress(done / total, text=f"{done:,} of {total:,} runs · {state} · {badge('measured')}")
+    waiting = f"waiting for its turn, {count_in_words(state.ahead, 'other map')} first" if state.ahead else "starting"
+    activity = {"running": running, "waiting": waiting}.get(state.state, "paused")
+    if done == total:
+        activity = "finished"
+    st.progress(done / total, text=f"{done:,} of {total:,} runs · {activity} · {badge('measured')}")
 
 
 def _draw_panels(spec: MapSpec, outcomes: Sequence[Outcome], measure: str, cell: Cell) -> None:
+    """Draws a panel for each arrangement; a click in one chooses a cell."""
     guessing = guessing_loss(configs(spec, cells(spec)[0])[0])
     scale = shared_scale(spec, outcomes, measure, guessing)
     per_row = len(spec.arrangements) if len(spec.arrangements) in (1, 2, 4) else 3
-    for first in range(0, len(spec.arrangements), per_row):  # row by row, so that phones keep the order
-        for column, name in zip(st.columns(per_row), spec.arrangements[first : first + per_row], strict=False):
+    for start in range(0, len(spec.arrangements), per_row):  # row by row, so that phones keep the order
+        for column, name in zip(st.columns(per_row), spec.arrangements[start : start + per_row], strict=False):
             with column:
                 figure = panel(spec, outcomes, name, measure, scale, chosen=cell)
-                title, key = f"Map of {name}, {MEASURES[measure].label.lower()}", f"map_panel_{spec.digest}_{name}"
-                static_chart(figure, title, key, height=300, on_click=partial(_choose_nearest_cell, spec, name))
+                title = f"Map of {name}, {MEASURES[measure].label.lower()}"
+                key = f"map_panel_{spec.digest}_{name}"
+                static_chart(
+                    figure, title, key, height=CHART_PIXELS, on_click=partial(_choose_nearest_cell, spec, name)
+                )
     st.caption(TEXTS("hatched"))
 
 
 def _draw_origin(spec: MapSpec, measure: str, recorded: RecordedMap | None) -> None:
     """Draws what the colours mean, what all cells have in common, and how and when a recording was made."""
-    kind, task = MEASURES[measure], configs(spec, cells(spec)[0])[0].task
-    unit = " in [nats](glossary?word=loss)" * (kind.unit == "nats")
+    shown_measure = MEASURES[measure]
+    task = configs(spec, cells(spec)[0])[0].task
+    unit = " in [nats](glossary?word=loss)" if shown_measure.unit == "nats" else ""
     limit = f"{number(loss_of_guessing(task) * LOSS_CEILING, 2)} ({LOSS_CEILING:g} times {name_of_guessing(task)})"
     remark = f" Losses above {limit} share the last colour." if measure == LOSS else ""
-    st.caption(f"{kind.label}{unit}, one colour scale for all panels.{remark}")
+    st.caption(f"{shown_measure.label}{unit}, one colour scale for all panels.{remark}")
     st.caption(_setting(spec))
     if recorded is not None:
         origin = {"day": recorded.day, "torch": recorded.torch, "python": recorded.python}
@@ -243,17 +250,18 @@ def _draw_origin(spec: MapSpec, measure: str, recorded: RecordedMap | None) -> N
 
 def _choose_nearest_cell(spec: MapSpec, name: str, x: object, y: object) -> None:
     """Chooses the cell nearest to a click in a panel."""
-    if isinstance(x, int | float) and isinstance(y, int | float):
-        column, row = round(x), round(y)
-        if 0 <= column < len(spec.x.values) and 0 <= row < len(spec.y.values):
-            session.set_widget(CELL, Cell(name, spec.x.values[column], spec.y.values[row]))
+    if not isinstance(x, int | float) or not isinstance(y, int | float):
+        return
+    column, row = round(x), round(y)
+    if 0 <= column < len(spec.x.values) and 0 <= row < len(spec.y.values):
+        session.set_widget(CELL, Cell(name, spec.x.values[column], spec.y.values[row]))
 
 
 def _chosen_cell(spec: MapSpec) -> Cell:
-    """The chosen cell; the first without a choice."""
+    """The chosen cell; the first if none is chosen."""
     all_cells = cells(spec)
-    usual = MapView(cell=all_cells[0])
-    return form.keep(MapView, KEY, usual, only=["cell"], legal={"cell": all_cells}).cell or all_cells[0]
+    defaults = MapView(cell=all_cells[0])
+    return form.keep(MapView, KEY, defaults, only=["cell"], legal={"cell": all_cells}).cell or all_cells[0]
 
 
 def _draw_warmups(spec: MapSpec, outcomes: Sequence[Outcome]) -> None:
@@ -278,7 +286,8 @@ def _draw_best_rates(spec: MapSpec, outcomes: Sequence[Outcome]) -> None:
     best = best_rates(spec, outcomes)
     if best is None:
         return
-    all_widths, rates = list(best.rates), list(best.rates.values())
+    all_widths = list(best.rates)
+    rates = list(best.rates.values())
     ends = {"narrow": f"{all_widths[0]:g}", "wide": f"{all_widths[-1]:g}"}
     slope = signed_number(best.slope, 2)
     if best.is_flat:
@@ -301,13 +310,16 @@ def _draw_cell(spec: MapSpec, cell: Cell) -> None:
         parts = (session.widget_value(f"map_cell_{part}") for part in ("arrangement", "x", "y"))
         session.set_widget(CELL, Cell(*parts))
 
-    for column, part, label, tip, options in (
-        (left, "arrangement", "Cell: arrangement", None, spec.arrangements),
-        (middle, "x", knobs()[spec.x.field][1].label, field_help(spec.x.field), spec.x.values),
-        (right, "y", knobs()[spec.y.field][1].label, field_help(spec.y.field), spec.y.values),
-    ):
-        put({f"map_cell_{part}": getattr(cell, part)})
-        column.selectbox(label, options, key=f"map_cell_{part}", help=tip, on_change=choose, args=(part,))
+    def draw_part(
+        column: DeltaGenerator, part: str, label: str, options: Sequence[Any], tip: str | None = None
+    ) -> None:
+        key = f"map_cell_{part}"
+        put({key: getattr(cell, part)})
+        column.selectbox(label, options, key=key, help=tip, on_change=choose, args=(part,))
+
+    draw_part(left, "arrangement", "Cell: arrangement", spec.arrangements)
+    for column, part, axis in ((middle, "x", spec.x), (right, "y", spec.y)):
+        draw_part(column, part, knobs()[axis.field][1].label, axis.values, field_help(axis.field))
     basket: list[Cell] = [chosen for chosen in MAP_BASKET.get() if chosen in cells(spec)]
 
     def add() -> None:
@@ -329,7 +341,7 @@ def _draw_sensitivity(spec: MapSpec, outcomes: Sequence[Outcome]) -> None:
     st.markdown(f"**{sentence(spec, ranges)}**")
     other_field = spec.y.field if rate_axis(spec) == "x" else spec.x.field
     figure = widths_chart(spec, ranges, other_field)
-    static_chart(figure, "Width of the range of learning rates", f"map_widths_{spec.digest}", height=300)
+    static_chart(figure, "Width of the range of learning rates", f"map_widths_{spec.digest}", height=CHART_PIXELS)
     edge = TEXTS("edge") if any(rate_range.edge for rate_range in ranges) else ""
     st.caption(f"{TEXTS('widths', target=spec.target, seeds=count_in_words(spec.seeds, 'seed'))} {edge}".strip())
 
@@ -346,7 +358,12 @@ def _draw_downloads(spec: MapSpec, outcomes: Sequence[Outcome], *, deletes: bool
         name = f"map-{spec.digest}.json"
         st.download_button("Specification (JSON)", spec.to_json(), name, "application/json", key="map_json")
         if deletes:
-            tip = TEXTS("delete")
-            settings_: dict[str, Any] = {"key": "map_delete", "icon": ":material/delete:", "help": tip}
-            st.button("Delete", on_click=_delete, args=(spec,), **settings_)
+            st.button(
+                "Delete",
+                key="map_delete",
+                icon=":material/delete:",
+                help=TEXTS("delete"),
+                on_click=_delete,
+                args=(spec,),
+            )
     st.caption(TEXTS("command", command=f"`python -m models map map-{spec.digest}.json --out map.csv`"))

@@ -13,7 +13,10 @@ from models.spec import ARRANGEMENTS, RunConfig, knobs
 from models.spec.query import escape_markdown
 
 KEY = "spec"  # in the address
-CHOSEN, SEEDS, TARGET = "map_arrangements", "map_seeds", "map_target"
+# Keys of widgets.
+CHOSEN = "map_arrangements"
+SEEDS = "map_seeds"
+TARGET = "map_target"
 FIRST = MapSpec(
     Axis("lr", (0.003, 0.01, 0.03, 0.1)),
     Axis("depth", (8, 16, 32)),
@@ -26,8 +29,8 @@ BASE = (
     *("optimizer", "parametrization", "lr", "batch", "warmup", "steps"),
 )
 MAX_AXIS_CHARS = 1000  # room for the longest numbers
-OF_ARRANGEMENT = "of the arrangement"  # a base field that each arrangement sets
-ARRANGED_FIELDS = ("norm", "init")  # base fields with this choice
+OF_ARRANGEMENT = "of the arrangement"  # value of a base field that each arrangement sets
+ARRANGED_FIELDS = ("norm", "init")  # base fields that can be left to the arrangement
 
 MAP_OWN: Key[MapSpec | None] = Key("map_own", None)  # the last legal specification
 MAP_FILLED = Key("map_filled", False)  # whether it has been put into the controls
@@ -36,7 +39,7 @@ MAP_REFUSED = Key("map_refused", "")  # the fault of the specification in the ad
 
 
 def draw_controls() -> MapSpec:
-    """Draws the controls. Returns their map, or with an error the last legal one."""
+    """Draws the controls. Returns their map; if it is illegal, draws an error and returns the last one."""
     _adopt()
     last_spec = MAP_OWN.get() or FIRST
     _fill(last_spec)
@@ -90,10 +93,10 @@ def draw_paste_box() -> None:
 
 
 def _adopt() -> None:
-    """Adopts the map in the address; a map that cannot be read is replaced by the default, with a note."""
+    """Adopts the map in the address; replaces one that cannot be read by FIRST, with a note."""
     text = st.query_params.get(KEY)
-    with address.adopting(KEY) as fresh:
-        if fresh or not MAP_OWN.is_set:
+    with address.adopting(KEY) as is_new:
+        if is_new or not MAP_OWN.is_set:
             MAP_REFUSED.put("")
             try:
                 put(FIRST if text is None else MapSpec.from_json(text))
@@ -116,7 +119,7 @@ def put(spec: MapSpec) -> None:
 
 
 def _fill(spec: MapSpec) -> None:
-    """Fills the controls from a new map."""
+    """Fills the controls from a map, unless they have it already."""
     if MAP_FILLED.get() and session.widget_value(CHOSEN) is not None:
         return
     MAP_FILLED.put(True)
@@ -126,9 +129,9 @@ def _fill(spec: MapSpec) -> None:
     session.set_widget(CHOSEN, list(spec.arrangements))
     session.set_widget(SEEDS, spec.seeds)
     session.set_widget(TARGET, float(spec.target))
-    usual = RunConfig.arranged("pre-norm", net=str(dict(spec.base).get("net", "mlp")))
+    arranged = RunConfig.arranged("pre-norm", net=str(dict(spec.base).get("net", "mlp")))
     for name in BASE:
-        default = OF_ARRANGEMENT if name in ARRANGED_FIELDS else getattr(usual, name)
+        default = OF_ARRANGEMENT if name in ARRANGED_FIELDS else getattr(arranged, name)
         session.set_widget(f"map_base_{name}", dict(spec.base).get(name, default))
     MAP_MORE.put({name: value for name, value in spec.base if name not in BASE})
 
@@ -164,8 +167,8 @@ def _draw_base(axes: tuple[str, ...]) -> tuple[tuple[str, Any], ...]:
         with columns[index % 4]:
             draw_widget(name, session.widget_value(key), key=key, step=0.01, extra_choices=extra_choices)
         fields[name] = session.widget_value(key)
-    usual = RunConfig.arranged("pre-norm", net=str(fields["net"]))  # an arrangement's defaults for this net
-    defaults = {name: getattr(usual, name) for name in fields} | dict.fromkeys(ARRANGED_FIELDS, OF_ARRANGEMENT)
+    arranged = RunConfig.arranged("pre-norm", net=str(fields["net"]))  # an arrangement's defaults for this net
+    defaults = {name: getattr(arranged, name) for name in fields} | dict.fromkeys(ARRANGED_FIELDS, OF_ARRANGEMENT)
     defaults["net"] = RunConfig.net
     return tuple((name, value) for name, value in fields.items() if value != defaults[name])
 

@@ -49,7 +49,8 @@ def _draw_experiment(paper: Paper) -> tuple[bool, Finding | None]:
 
     st.markdown(TEXTS("claim", result=with_explained_words(paper.result)))
     st.markdown(TEXTS("set-up", setup=with_explained_words(paper.question)))
-    running, values = False, None
+    running = False
+    values = None
     if not PAPER_RUNNING.of(paper.key).get():
         icon = ":material/play_arrow:"
         label = TEXTS("read" if paper.recorded else "run")

@@ -17,7 +17,7 @@ WAIT_SECONDS = 0.4  # how long a page waits for an answer before it draws withou
 
 @dataclass(frozen=True)
 class Reply(Generic[Value]):
-    """A value, or a sentence that says why there is none, or else the done share of the work, from 0 to 1."""
+    """A value, or a sentence that says why there is none, or, while the trainer works, the finished share (0 to 1)."""
 
     value: Value | None = None
     refusal: str = ""
@@ -48,14 +48,18 @@ def answer(
 ) -> Reply[Value]:
     """The trainer's answer to a question, asked on behalf of `owner`; waits for it at most `wait` seconds."""
     result = trainer().ask(question, cfg, wait=wait, owner=owner, **args)
-    return Reply(share=trainer().answer_progress(question, cfg, **args)) if result is None else _reply(result)
+    if result is None:
+        return Reply(share=trainer().answer_progress(question, cfg, **args))
+    return _reply(result)
 
 
 def initial_traces(cfg: RunConfig, seeds: int, *, owner: Requester, wait: float) -> Reply[list[Trace]]:
     """Row 0 of each seed, asked for on behalf of `owner`; waits for it at most `wait` seconds."""
     log = trainer().open_log(cfg, seeds, wait, owner)
-    if log is None or log.value is None:
-        return Reply() if log is None else Reply(refusal=as_sentence(log.error))
+    if log is None:
+        return Reply()
+    if log.value is None:
+        return Reply(refusal=as_sentence(log.error))
     return Reply([trace.first(1) for trace in log.value.traces()])
 
 

@@ -19,8 +19,8 @@ from models.service.recorded import recorded_log
 from models.spec import TASKS, RunConfig
 from models.trace import SCALARS, Frame
 
-MESSAGE_BYTES = 2**18  # of rows, about
-INKS = "0123456789abcdefg"  # a letter for each darkness of a pixel, from 0 to 16
+MESSAGE_BYTES = 2**18  # approximate size of a message with rows
+INKS = "0123456789abcdefg"  # characters for the darkness of a pixel, from 0 to 16
 
 
 def header_json(head: LogHead) -> dict[str, Any]:
@@ -41,11 +41,12 @@ def header_json(head: LogHead) -> dict[str, Any]:
 def frame_json(cfg: RunConfig, frame: Frame) -> dict[str, Any]:
     """A frame for the browser: its numbers, None if not finite, and its picture as a figure or as text.
 
-    `ten`: ten digits, the same in every frame, with a letter of INKS per pixel, and the net's answers, None if its
-    output is not finite. `journey`: ten samples after each of `blocks`, where 0 is the input. Its `size` is the RMS of
-    each sample; `turn` the angle of its direction, in radians, in the plane that fits all directions best; `in_plane`
-    the length of its direction's projection on that plane; `outcome` and `alike` a sentence; `edge` the size at the
-    frame's edge, in units of the input's.
+    `ten`: ten digits, the same in every frame, with a character of INKS per pixel; and the net's answers, None where
+    its output is not finite.
+    `journey`: ten samples after each of `blocks`, where 0 is the input. `size`: RMS of each sample. `turn`: angle of
+    its direction, in radians, in the plane that fits all directions best. `in_plane`: length of the direction's
+    projection on that plane. `outcome` and `alike`: a sentence in two parts. `edge`: the size at the frame's edge, in
+    units of the input's size.
     """
     picture = frame.picture
     draw = PICTURES.get(TASKS[cfg.task].kind) if "kind" in picture else None
@@ -85,12 +86,13 @@ def text_json(picture: Mapping[str, Any]) -> dict[str, Any] | None:
 def messages(
     log: RunLog, number: int = 0, since: int = 0, until: int | None = None, turn: int = 0
 ) -> Iterator[str | bytes]:
-    """The rows `since` to `until` of a log, with header, frames and sentences.
+    """Messages with header, frames, sentences, and the rows from `since` to before `until` of a log.
 
-    The rows come last, so that a browser with a row also has its sentences, and can resume there. Frames start one
-    row earlier, because the frame of row 0 is a draft until the run is trained.
+    Each message repeats `number` and `turn`. The rows come last, so that a browser with a row also has its sentences,
+    and can resume there. Frames start one row earlier, because the frame of row 0 is a draft until the run is trained.
     """
-    head, end = log.head, log.length if until is None else min(until, log.length)
+    head = log.head
+    end = log.length if until is None else min(until, log.length)
     if head is None or not end:
         return
     if since == 0:
@@ -99,7 +101,8 @@ def messages(
         frames = [frame_json(head.cfg, frame) for frame in log.frames(seed) if since - 1 <= frame.step < end]
         if frames:
             yield _json(number, turn, "frames", {"seed": seed, "frames": frames})
-    if sentences := {kind: changes for kind, changes in log.sentences(since, end).items() if changes}:
+    sentences = {kind: changes for kind, changes in log.sentences(since, end).items() if changes}
+    if sentences:
         yield _json(number, turn, "sentences", {"sentences": sentences})
     rows_per_message = max(1, MESSAGE_BYTES // (4 * head.seeds * head.columns.width))
     for row in range(since, end, rows_per_message):
@@ -109,9 +112,12 @@ def messages(
 
 def run_state(log: RunLog, **service_state: Any) -> dict[str, Any]:
     """The state of a run: whether and how it ended, and `service_state`, which its log does not know."""
-    ends = [None if end is None else {"step": end.step, "sentence": end.sentence()} for end in log.divergences]
+    outcomes = [
+        None if divergence is None else {"step": divergence.step, "sentence": divergence.sentence()}
+        for divergence in log.divergences
+    ]
     parameters, device = (log.head.parameters, log.head.device) if log.head else (0, "")
-    state = {"done": log.done, "outcomes": ends, "parameters": parameters, "device": device}
+    state = {"done": log.done, "outcomes": outcomes, "parameters": parameters, "device": device}
     return state | {"error": "", "place": 0, "rate": 0.0, "recomputing": False, "recorded": False, **service_state}
 
 
@@ -122,9 +128,10 @@ def all_messages(log: RequestedLog, number: int) -> Iterator[str | bytes]:
 
 
 class RunFeed:
-    """A run of a connection, by its number there. It is trained only for an `owner` whose page shows it.
+    """Sends a run to a connection, which knows it by a number. The run is trained only if a page of `owner` shows it.
 
-    `sent`: the number of rows in the browser. `recorded`: whether these come with the app; the run's own replace them.
+    `sent`: the number of rows in the browser. `recorded`: whether these are of the recorded log that comes with the
+    app; rows of the run's own log replace them.
     """
 
     def __init__(self, number: int, shown: ShownRun, owner: Requester | None, turn: int = 0) -> None:
@@ -147,11 +154,14 @@ class RunFeed:
             trainer.request_rows(self.cfg, self.target_row, seconds, self.seeds, self.owner)
 
     def messages(self, trainer: Trainer, *, rate: bool = False, until: int | None = None) -> Iterator[str | bytes]:
-        """The rows before `until` that the browser lacks, in order, and a new state. `rate`: update the run's speed."""
-        own_log, error = trainer.log(self.cfg, self.seeds), ""
-        if self.owner and not (own_log.length or own_log.error) and trainer.status().state != "failed":
+        """The rows before `until` that the browser lacks, in order, and a new state. `rate`: update its speed, too."""
+        own_log = trainer.log(self.cfg, self.seeds)
+        error = ""
+        is_unopened = not own_log.length and not own_log.error
+        if self.owner and is_unopened and trainer.status().state != "failed":
             answer = trainer.open_log(self.cfg, self.seeds)
-            own_log, error = trainer.log(self.cfg, self.seeds), answer.error if answer else ""
+            own_log = trainer.log(self.cfg, self.seeds)
+            error = answer.error if answer else ""
         log = self._choose_log(own_log)
         # Read before the rows: if the run ends meanwhile, the browser must not hear of it before it has all rows.
         state = self._current_state(trainer, own_log, rate) | {"error": own_log.error or error}

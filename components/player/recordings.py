@@ -23,10 +23,10 @@ from models.spec import bounds
 FOLDER_VARIABLE = "PLAYGROUND_RECORDINGS"  # environment variable with the folder's path
 DEFAULT_FOLDER = "recordings"
 SUFFIX = ".jsonl"
-MAX_LISTED = 500  # the newest
+MAX_LISTED = 500  # recordings; older ones are not listed
 EXAMPLES = Path(__file__).parents[2] / "examples" / "recordings"  # written by the scripts in `examples/`
 EXAMPLE = "example: "  # prefix of their names
-MESSAGE_BYTES = 2**18
+MESSAGE_BYTES = 2**18  # of a recording in one message
 
 Result = TypeVar("Result")
 
@@ -109,7 +109,7 @@ _threads: dict[tuple[asyncio.AbstractEventLoop, bool], ReadingThreads] = {}
 
 
 class RecordingFeed:
-    """A recording of a connection, by its number there: sends the bytes appended to the file."""
+    """Sends a recording to a connection, which knows it by a number, as bytes appended to its file."""
 
     keys: tuple[str, ...] = ()  # the trainer has no news of a recording
     key = ""
@@ -125,8 +125,11 @@ class RecordingFeed:
         *,
         grows: bool = True,
     ) -> None:
-        self.number, self.turn, self.name, self.target_row = number, turn, shown.recording, shown.target_row
-        self.file, self.sent, self.max_bytes = shown.file, shown.sent_bytes, max_bytes
+        self.number, self.turn = number, turn
+        self.name = shown.recording
+        self.target_row = shown.target_row
+        self.file, self.sent = shown.file, shown.sent_bytes
+        self.max_bytes = max_bytes
         self._read_time = {} if grows else {"read": time.time()}  # for a file that will not grow
         self._sent_status: dict[str, Any] = {}
         self._is_reading = False
@@ -184,7 +187,7 @@ class RecordingFeed:
             yield from self._file_status(self.file, self.sent, f"There is no recording {self.name} here.")
 
     def _file_status(self, file: str, start: int, error: str) -> Iterator[str]:
-        """A message, if it is new, with the file and first byte of what follows, or an error."""
+        """A message, if it is new, that names the file and the first byte that will be sent, or an error."""
         status = {"file": file, "sentence": error}
         if status != self._sent_status:
             self._sent_status = status

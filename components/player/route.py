@@ -31,10 +31,11 @@ from components.shell.player_files import serve_module
 from models.service.client import Trainer, trainer
 from models.spec import bounds
 
-REQUEST_SECONDS = 5.0  # for which a run stays requested after its connection has ended
+REQUEST_SECONDS = 5.0  # a run stays requested this long after its connection has ended
 RENEW_SECONDS = 2.0  # between two renewals of a request
 TICK_SECONDS = 1.0  # between two updates without news: queue, trainer, speed
-PAUSE_SECONDS, PAUSE_SECONDS_PER_CLIENT = 0.05, 0.005  # between two sends: at least, and for every client with a ticket
+MIN_PAUSE_SECONDS = 0.05  # between two sends
+PAUSE_SECONDS_PER_CLIENT = 0.005  # the pause between two sends grows with the crowd
 
 CROWD = Crowd()
 _news: dict[asyncio.AbstractEventLoop, News] = {}
@@ -127,9 +128,11 @@ class Connection(PageConnection):
         await self.wake.wait()  # for a hello
         ticked_at = 0.0
         while True:
-            service, now = trainer(), time.monotonic()
+            service = trainer()
             self.news.subscribe_to(service)
-            feeds, is_tick = self.feeds, now - ticked_at > TICK_SECONDS
+            feeds = self.feeds
+            now = time.monotonic()
+            is_tick = now - ticked_at > TICK_SECONDS
             if feeds and now - self._renewed_at > RENEW_SECONDS:
                 self._renewed_at = now
                 for feed in feeds:
@@ -144,7 +147,7 @@ class Connection(PageConnection):
             if feeds and is_tick:
                 await self._send_status(service)
             clients = CROWD.ticketed_count if self.ticket else len(CROWD)
-            await asyncio.sleep(max(PAUSE_SECONDS, PAUSE_SECONDS_PER_CLIENT * clients))
+            await asyncio.sleep(max(MIN_PAUSE_SECONDS, PAUSE_SECONDS_PER_CLIENT * clients))
             await self.wait_for_news(TICK_SECONDS)
             self.wake.clear()
 

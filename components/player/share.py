@@ -25,15 +25,15 @@ def player_download(name: str, make: Callable[[], str], runs: Sequence[RunConfig
 
 
 def show_link(query: Mapping[str, str], description: str) -> None:
-    """The link of a query, to copy; `description` follows its title."""
+    """Draws the link of a query, to copy; `description` follows its title."""
     st.markdown(f"**Link**{description}")
     st.code(f"{(st.context.url or '').partition('?')[0]}?{urlencode(query)}", language=None, wrap_lines=True)
 
 
 def show_comparison(comparison: Comparison, subject: str = "") -> None:
-    """Says, after `subject`, whether the numbers here agree with the digest in a link."""
-    show = {True: st.success, False: st.warning, None: st.info}[comparison.same]
-    show(f"{subject}{comparison.sentence}")
+    """Draws a sentence, after `subject`, on whether the numbers here agree with the digest in a link."""
+    draw_box = {True: st.success, False: st.warning, None: st.info}[comparison.same]
+    draw_box(f"{subject}{comparison.sentence}")
 
 
 def torch_version() -> str | None:

@@ -23,11 +23,17 @@ from models.spec.plan import block_name
 
 # Heights in pixels.
 TITLE_MARGIN = 30  # above a plot without a legend
-STACK_HEIGHT, LOSS_HEIGHT, CHART_HEIGHT, PATHS_HEIGHT = 150, 158, 276, 230
+STACK_HEIGHT = 150
+LOSS_HEIGHT = 158
+CHART_HEIGHT = 276
+PATHS_HEIGHT = 230
+MAP_HEIGHT = 220
 # Track by title.
 PROFILES = {"Signal by depth": "act_rms", "Gradient by depth": "grad_rms"}
 MAPS = {"Signal by layer and step": "act_rms", "Gradient by layer and step": "grad_rms"}
-PANELS = ("Weights and samples", "Layer and step", "What the net says")
+WEIGHTS_AND_SAMPLES = "Weights and samples"
+LAYER_AND_STEP = "Layer and step"
+PANELS = (WEIGHTS_AND_SAMPLES, LAYER_AND_STEP, "What the net says")
 ANSWERS = {  # title and height of a net's answers, by kind of task
     "points": ("Decision regions", 380),
     "image": ("Digit mistakes", 380),
@@ -74,14 +80,17 @@ def charts(cfg: RunConfig, others: list[tuple[str, RowProfile]], fit: int, *, la
 
 
 def panel_names(cfg: RunConfig) -> tuple[str, ...]:
-    """The PANELS of a net: a language model's text stands above, so it has no panel of answers."""
-    return PANELS[:2] if is_language_model(cfg) else PANELS
+    """The panels of a net that open on demand. A language model has no panel of answers: its text is always shown."""
+    return (WEIGHTS_AND_SAMPLES, LAYER_AND_STEP) if is_language_model(cfg) else PANELS
 
 
 def panel_charts(cfg: RunConfig, others: list[tuple[str, RowProfile]], fit: int, name: str) -> list[Panel]:
-    if name == PANELS[0]:
+    """The charts of the panel with this name, one of PANELS; `others` are comparison profiles with their roles."""
+    if name == WEIGHTS_AND_SAMPLES:
         return _weights_and_samples(cfg, others, fit)
-    return _maps(cfg, fit) if name == PANELS[1] else _answers(cfg)
+    if name == LAYER_AND_STEP:
+        return _maps(cfg, fit)
+    return _answers(cfg)
 
 
 def file_panels(cfg: RunConfig) -> tuple[list[Panel], ...]:
@@ -117,7 +126,7 @@ def _weights_and_samples(cfg: RunConfig, others: list[tuple[str, RowProfile]], f
 def _maps(cfg: RunConfig, fit: int) -> list[Panel]:
     sites = plan(cfg).sites
     return [
-        Chart(title, span=6, figure=figures.step_map(title, track, sites, cfg.steps), height=220, fit=fit)
+        Chart(title, span=6, figure=figures.step_map(title, track, sites, cfg.steps), height=MAP_HEIGHT, fit=fit)
         for title, track in MAPS.items()
     ]
 

@@ -1,4 +1,4 @@
-"""Presets: the four nets of Start and GPT-2's arrangement, each with a hint where to look before training."""
+"""Presets: the four nets of Start and GPT-2's arrangement, each with a hint on where to look before training."""
 
 import streamlit as st
 
@@ -11,7 +11,7 @@ from models.spec import RunConfig, knobs
 TEXTS = Texts("playground")
 
 KEY = "preset"
-PRESETS = {  # by name, under which TEXTS has the hint; the outcome is left for the visitor to see
+PRESETS = {  # by name, which is also the key of the hint in TEXTS; no hint gives the outcome away
     "works": RunConfig(),
     "vanishes": RunConfig(residual=False, norm="none"),
     "explodes": RunConfig(norm="none"),

@@ -25,8 +25,11 @@ TEXTS = Texts("recordings")
 
 NAME = "recordings"
 FIRST = "recordings_recording"  # key of the first choice
-OWN, ALONE, SECOND = "your own file", "nothing", "a second file of yours"
-# Panels that open on demand, with the titles of their charts, or the start of these titles.
+# Choices beside the recordings.
+OWN = "your own file"
+ALONE = "nothing"
+SECOND = "a second file of yours"
+# Panels that open on demand, with the first words of their charts' titles.
 OPTIONAL_PANELS = {
     "Weights and updates": ("Weight gradient by block", "Update to weight by block"),
     "Layer and step": ("Signal by layer and step", "Gradient by layer and step", "Values by layer"),
@@ -38,7 +41,7 @@ LIKE = {name: RunConfig.arranged(name) for name in ("pre-norm", "post-norm", "re
     "plain + norm": RunConfig.arranged("plain + norm", depth=48, activation="tanh", layers_per_branch=1),
     "little": RunConfig.arranged("DeepNorm"),
 }
-EXAMPLE_NAMES = {"gpt2": "tiny GPT-2"}  # by file, where the file's name promises a larger model
+EXAMPLE_NAMES = {"gpt2": "tiny GPT-2"}  # by file: this file's name promises a larger model
 CODE = """\
 from addnorm import watch
 
@@ -95,9 +98,9 @@ def draw() -> None:
 
 def _draw_choices(above: DeltaGenerator, names: list[str]) -> tuple[str, str]:
     """Draws the choice of a recording and of another to compare it with. Returns both."""
-    usual = ShownRecordings(next(iter(examples()), OWN))
+    defaults = ShownRecordings(next(iter(examples()), OWN))
     legal = {"recording": {name: _label(name) for name in (OWN, *names)}}
-    first = form.draw(ShownRecordings, NAME, usual, only=["recording"], legal=legal, places=[above]).recording
+    first = form.draw(ShownRecordings, NAME, defaults, only=["recording"], legal=legal, places=[above]).recording
     others = [ALONE, SECOND, *(name for name in names if name != first), *(TOY + name for name in ARRANGEMENTS)]
     legal = {"beside": {name: _label(name) for name in others}}
     second = form.draw(ShownRecordings, NAME, only=["beside"], legal=legal, places=[above]).beside

@@ -46,6 +46,13 @@ def limit_message_size(receive: Receive) -> None:
         conn.max_message_size = bounds.MAX_MESSAGE_BYTES
 
 
+class _Wait(NamedTuple):
+    """A wait for one request or message, during which `token` stays the same object. `since`: on the loop's clock."""
+
+    token: object
+    since: float
+
+
 class SocketWatch:
     """Ends connections that wait too long, the oldest of too many idle ones, and the largest unfinished messages."""
 
@@ -68,13 +75,10 @@ class SocketWatch:
                 event("failed", logging.ERROR, **error_facts(error))
 
     def connections_to_end(self, connections: Collection[Any], now: float) -> list[Any]:
-        """The connections beyond a bound at time `now` of the loop's clock. Remembers since when each one waits."""
-        before, self._waiting = self._waiting, {}
-        for connection in connections:
-            if _is_waiting(connection):
-                token, earlier = _wait_token(connection), before.get(connection)
-                is_same = earlier is not None and earlier.token is token
-                self._waiting[connection] = earlier if earlier and is_same else _Wait(token, now)
+        """The connections beyond a bound at time `now` of the loop's clock. Stores since when each one waits."""
+        self._waiting = {
+            connection: self._wait_of(connection, now) for connection in connections if _is_waiting(connection)
+        }
         oldest_first = sorted(self._waiting, key=lambda connection: self._waiting[connection].since)
         idle = [connection for connection in oldest_first if not _is_websocket(connection)]
         unfinished = sorted(set(oldest_first) - set(idle), key=_unfinished_bytes)
@@ -88,12 +92,11 @@ class SocketWatch:
             to_end += [connection for connection in waiting if now - self._waiting[connection].since > seconds]
         return list(dict.fromkeys(to_end))
 
-
-class _Wait(NamedTuple):
-    """A wait for one request or message: `token` stays the same object during it. `since`: on the loop's clock."""
-
-    token: object
-    since: float
+    def _wait_of(self, connection: Any, now: float) -> _Wait:
+        """The wait of a connection: the stored one if it still lasts, else a new one."""
+        token = _wait_token(connection)
+        stored = self._waiting.get(connection)
+        return stored if stored is not None and stored.token is token else _Wait(token, now)
 
 
 def _connections(receive: Receive) -> Collection[Any]:
@@ -116,6 +119,7 @@ def _is_waiting(connection: Any) -> bool:
 
 
 def _wait_token(connection: Any) -> object:
+    """An object that uvicorn replaces once the wait is over."""
     return connection.frames if _is_websocket(connection) else connection.cycle
 
 

@@ -70,7 +70,7 @@ VALUE_NOTES: Key[dict[str, ValueNote]] = Key("address_said", {})  # by key of th
 
 
 def begin_run(page: str, visit: Mapping[str, str]) -> None:
-    """Once per script run, before the page: sets the address that the page is to show.
+    """Sets the address that the page is to show. Called once per script run, before the page.
 
     `visit`: keys that the address has on every page of this visit. The navigation opens a page with an empty address,
     which is replaced by the page's last one; the addresses of Back and Forward stay.

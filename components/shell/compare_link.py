@@ -1,4 +1,4 @@
-"""A comparison in the address bar: one key a column, which holds the link of that column."""
+"""A comparison in the address bar: one key for each column, whose value is the column's link."""
 
 import secrets
 from collections.abc import Mapping, Sequence
@@ -11,6 +11,9 @@ from models.spec.pairings import MAX_COLUMNS, PAIRINGS
 LETTERS = "abcd"
 KEYS = (*LETTERS, "seeds")  # of the address
 MAX_SEEDS = 10
+MAX_LINK_CHARS = 4000  # of a column
+MAX_LINK_KEYS = 60
+MAX_DIGITS = 5  # of the number of seeds
 DEFAULT_PAIRING = "residual on and off"
 
 COMPARE_BEGUN = Key("compare_begun", "")  # the last request to play the comparison
@@ -37,7 +40,9 @@ def from_query(query: Mapping[str, str]) -> tuple[list[RunConfig], int, list[str
     notes: list[str] = []
     columns: list[RunConfig] = []
     for letter in sorted(set(query) & set(LETTERS)):
-        cfg, warnings = RunConfig.from_query(dict(parse_qsl(query[letter][:4000], keep_blank_values=True)[:60]))
+        cfg, warnings = RunConfig.from_query(
+            dict(parse_qsl(query[letter][:MAX_LINK_CHARS], keep_blank_values=True)[:MAX_LINK_KEYS])
+        )
         columns.append(cfg)
         notes += [f"column {letter.upper()}: {note}" for note in warnings]
     ignored = [key for key in query if len(key) == 1 and key.isalpha() and key not in LETTERS]
@@ -47,7 +52,8 @@ def from_query(query: Mapping[str, str]) -> tuple[list[RunConfig], int, list[str
         columns.append(RunConfig())
         notes.append("a comparison needs two columns: the second is the default network")
     text = query.get("seeds", "1")
-    seeds = min(max(int(text), 1), MAX_SEEDS) if text.isdecimal() and len(text) < 6 else 1
+    is_number = text.isdecimal() and len(text) <= MAX_DIGITS
+    seeds = min(max(int(text), 1), MAX_SEEDS) if is_number else 1
     if text != str(seeds):
         notes.append(f"seeds became {seeds}; legal is 1 to {MAX_SEEDS}")
     return columns or list(PAIRINGS[DEFAULT_PAIRING].make()), seeds, notes

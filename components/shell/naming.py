@@ -17,8 +17,9 @@ def name_of(cfg: RunConfig) -> str:
     arrangement = None if any_hidden(ARRANGEMENT_FIELDS) else arrangement_of(cfg)
     parts = {"residual": "residual" if cfg.residual else "no residual", "placement": cfg.placement, "norm": cfg.norm}
     words = [arrangement] if arrangement else [word for name, word in parts.items() if not is_hidden(name)]
-    size = [str(value) for name, value in (("depth", cfg.depth), ("width", cfg.width)) if not is_hidden(name)]
-    return ", ".join([*words, "x".join(size)] if len(size) == 2 else words)
+    if not any_hidden(["depth", "width"]):
+        words.append(f"{cfg.depth}x{cfg.width}")
+    return ", ".join(words)
 
 
 def names_of(nets: Sequence[RunConfig]) -> list[str]:

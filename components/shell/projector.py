@@ -6,11 +6,14 @@ import streamlit as st
 
 KEY, VALUE = "view", "projector"
 FACTOR = 1.45  # by which the type of charts is enlarged
-HEIGHT = 320  # pixels of a chart, which with all above it fills 720
-STACK, LOSS, BELOW_STACK = 116, 196, 174  # pixels of the stack, the loss in the player and the charts below them
-CURVE = 145  # pixels of a small loss: a fifth of a screen of 720
+# Heights in pixels, for a screen of 720.
+HEIGHT = 320  # a chart that fills the rest of the screen
+STACK = 116
+LOSS = 196  # the loss in the player
+BELOW_STACK = 174  # charts below stack and loss
+CURVE = 145  # a small loss: a fifth of the screen
 
-SPEED = "25 steps/s"  # of the player, until the visitor chooses another
+SPEED = "25 steps/s"  # of the player, unless the visitor chooses another
 HINT = "Space plays and pauses, → steps, R resets."
 SCENES = "→, N or Page Down goes on, ←, B or Page Up goes back, Space plays."
 
@@ -26,4 +29,5 @@ def is_on() -> bool:
 
 
 def enlarge() -> None:
+    """Adds the projector's style to the page."""
     st.html(STYLE)

@@ -51,7 +51,15 @@ CELLS = (
     Combination("both", {}),
 )
 SPAN = COLUMNS // len(CELLS)
-SHOWN_CELLS, GUESSED_CELLS = (0, 3), (1, 2)  # play at once, or after a guess
+SHOWN_CELLS = (0, 3)  # indices of cells that play at once
+GUESSED_CELLS = (1, 2)  # indices of cells that play after a guess
+# Heights in pixels.
+CURVE_HEIGHT = 80
+STACK_HEIGHT = 130
+GRADIENT_HEIGHT = 300
+DIGITS_HEIGHT = 176
+CLASS_DIGITS_HEIGHT = 220
+PROJECTED_DIGITS_HEIGHT = 330
 
 
 def finished_runs() -> list[FinishedRun]:
@@ -84,20 +92,22 @@ def draw(finished: list[FinishedRun]) -> None:
 
 def draw_shown_cells() -> None:
     """Draws the paths of ten unseen digits through the two nets that a class does not guess."""
+    height = PROJECTED_DIGITS_HEIGHT if projector.is_on() else CLASS_DIGITS_HEIGHT
     with st.container(key="class_told"):
-        paths = _sample_paths(SHOWN_CELLS, range(len(SHOWN_CELLS)), height=330 if projector.is_on() else 220)
+        paths = _sample_paths(SHOWN_CELLS, range(len(SHOWN_CELLS)), height=height)
         player("told", [CELLS[cell].cfg for cell in SHOWN_CELLS], [paths])
 
 
 def draw_digits(*, asks: bool) -> None:
     """Draws the paths of ten unseen digits through the nets; if it `asks`, two nets play only after a guess."""
     cells = range(len(CELLS))
-    paths = _sample_paths(cells, cells, asks=GUESSED_CELLS if asks else (), height=330 if projector.is_on() else 176)
+    height = PROJECTED_DIGITS_HEIGHT if projector.is_on() else DIGITS_HEIGHT
+    paths = _sample_paths(cells, cells, asks=GUESSED_CELLS if asks else (), height=height)
     panels_below(NAME, "digits", [paths], runs=len(CELLS))
 
 
 def _sample_paths(cells: Sequence[int], runs: Sequence[int], *, asks: Sequence[int] = (), height: int) -> SamplePaths:
-    """The digits' paths through some cells, which are these runs of their player."""
+    """The digits' paths through some cells, shown by these runs of a player; cells in `asks` play after a guess."""
     return SamplePaths(
         TEXTS("on their way"),
         subject="ten digits",
@@ -119,7 +129,7 @@ def _open_playground(run: int) -> None:
 def _loss_panels(run: int, cell: Combination, outcome: str, *, large: bool) -> list[Panel]:
     """A cell's title with its outcome, and its loss curve; they stand under its digits."""
     diverged = "" if is_hidden("verdict") else BLOWS_UP
-    height = projector.CURVE if large else 80
+    height = projector.CURVE if large else CURVE_HEIGHT
     curve = Curve(f"Loss, {cell.title.lower()}", run, SPAN, 1, level=guessing_loss(cell.cfg), height=height)
     return [RunHeading(cell.title, run, SPAN, 0, outcome=outcome, divergence=diverged), curve]
 
@@ -127,7 +137,7 @@ def _loss_panels(run: int, cell: Combination, outcome: str, *, large: bool) -> l
 def _stack_panels(run: int, cell: Combination, *, large: bool) -> list[Panel]:
     """A cell's stack, and except on a projector a link to the playground."""
     title = f"Signal and gradient, {cell.title.lower()}"
-    stack = StackPanel(title, run, SPAN, 2, height=130, scale="shared", **blocks_with_diagrams(cell.cfg))
+    stack = StackPanel(title, run, SPAN, 2, height=STACK_HEIGHT, scale="shared", **blocks_with_diagrams(cell.cfg))
     if large:
         return [stack]
     return [stack, Link(f"{cell.title}: playground", run, SPAN, 3, href=f"playground?{key_of(cell.cfg)}")]
@@ -137,6 +147,8 @@ def _gradient_chart(*, large: bool) -> Chart:
     """The gradient of all cells over depth, on one axis; pointing at a line marks its cell."""
     title = "Gradient by depth"
     figure = figures.profiles(title, "grad_rms", plan(CELLS[0].cfg).sites, [cell.title for cell in CELLS])
-    figure["layout"]["bind"]["legend"] = True  # at the output, where lines end, the four are close
-    figure = scaled_figure(figure, projector.FACTOR) if large else figure
-    return Chart(title, span=COLUMNS, row=4, figure=figure, height=projector.HEIGHT if large else 300, points=True)
+    figure["layout"]["bind"]["legend"] = True  # the lines end close to each other, so labels there would overlap
+    if large:
+        figure = scaled_figure(figure, projector.FACTOR)
+    height = projector.HEIGHT if large else GRADIENT_HEIGHT
+    return Chart(title, span=COLUMNS, row=4, figure=figure, height=height, points=True)
