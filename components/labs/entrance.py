@@ -89,15 +89,15 @@ class TransformerMap(Settings):
 
 def draw() -> None:
     form.keep(TransformerMap, KEY, only=["box"])
-    picture, beside = st.columns([3, 2], gap="medium")
-    with beside:
+    map_column, text_column = st.columns([3, 2], gap="medium")
+    with text_column:
         settings = form.draw(TransformerMap, KEY, only=["net", "norm"])
     drawn = stacks(settings.norm, decoder_only=settings.net == DECODER_ALONE)
     svg, boxes = transformer_svg(drawn)
     box = settings.box if settings.box in boxes else FALLBACK_BOXES[settings.box]
-    with picture:
+    with map_column:
         show_buttons(svg, box, key=MAP_KEY, on_touch=_choose_box)
-    with beside:
+    with text_column:
         st.subheader(box[:1].upper() + box[1:], anchor=False)
         st.markdown(TEXTS(box))
         for lead in LEADS[box]:

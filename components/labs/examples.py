@@ -38,9 +38,9 @@ def choose_example(
         load(examples[session.widget_value(f"{key}_preset")])
 
     knob = Knob("Examples", choices=dict.fromkeys(examples) | dict(labels or {}), link=link, width=416)
-    usual = Examples(first or next(iter(examples)))
+    defaults = Examples(first or next(iter(examples)))
     line = st.container(horizontal=True, vertical_alignment="bottom")
-    name = form.draw(Examples, key, usual, places=[line], legal={"preset": knob}, on_change=load_chosen).preset
+    name = form.draw(Examples, key, defaults, places=[line], legal={"preset": knob}, on_change=load_chosen).preset
     if with_reset:
         line.button("Reset to the example", key=f"{key}_again", on_click=load_chosen)
     return name

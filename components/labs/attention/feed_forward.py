@@ -9,7 +9,7 @@ import streamlit as st
 from components.charts.colour import LOSS
 from components.charts.parts import Figure
 from components.controls import form
-from components.instruments.panel import InstrumentPanel
+from components.instruments.panel import InstrumentPanel, Measured
 from components.labs.examples import numbered_names
 from components.labs.parts import draw_charts, draw_finding, line_chart, number_cells
 from components.labs.several import TRANSFORMER, ask_all, compare_nets
@@ -28,9 +28,9 @@ from models.spec.settings import Settings
 TEXTS = Texts("labs/attention")
 KEY = "attention_feed_forward"
 WHOLE_NET = "whole"
-NETS = {WHOLE_NET: "", "no feed-forward": "ffn", "no attention": "attn"}
-STEPS = {"sort": 500, "book": 400, "recall": 600}  # in which the whole net learns each task
-POSITIONS = {"sort": "sinusoidal", "book": "sinusoidal", "recall": "rotary"}
+REMOVED_PARTS = {WHOLE_NET: "", "no feed-forward": "ffn", "no attention": "attn"}  # kind of sublayer, by net
+STEPS = {"sort": 500, "book": 400, "recall": 600}  # enough for the whole net to learn the task
+POSITIONS = {"sort": "sinusoidal", "book": "sinusoidal", "recall": "rotary"}  # encoding, by task
 
 
 @dataclass(frozen=True)
@@ -48,38 +48,44 @@ def draw() -> None:
     st.markdown(TEXTS("without feed-forward"))
     left, middle, right = st.columns(3)
     nets = form.draw(NetsWithout, KEY, places=[left, middle])
-    usual = TrainingSteps(STEPS[nets.task])
-    steps = form.draw(TrainingSteps, KEY, usual, variant=nets.task, places=[right]).steps
-    cfgs = {name: configuration(nets.task, without, nets.depth, steps) for name, without in NETS.items()}
+    defaults = TrainingSteps(STEPS[nets.task])
+    steps = form.draw(TrainingSteps, KEY, defaults, variant=nets.task, places=[right]).steps
+    cfgs = {name: configuration(nets.task, part, nets.depth, steps) for name, part in REMOVED_PARTS.items()}
     compare_nets(KEY, cfgs, " all three", _draw_results)
 
 
 def _draw_results(panels: dict[str, InstrumentPanel]) -> None:
     nets = ask_all(panels, answers.SUBLAYERS)
     if nets:
-        whole, cfg = nets[WHOLE_NET].value, nets[WHOLE_NET].cfg
-        losses = {without: nets[name].value.loss for name, without in NETS.items()}
-        cuts = {part: whole.without[part] for part in PARTS}
-        all_losses = {part: cut.all_loss for part, cut in cuts.items()}
-        draw_finding(feed_forward_sentence(losses, all_losses, cfg.task, nets[WHOLE_NET].step), "measured")
-        trained = [net.value for net in nets.values()]
-        accuracies = [net.accuracy for net in trained] + [cut.all_accuracy for cut in cuts.values()]
-        sizes = [weights_in_blocks(net.cfg) for net in nets.values()] + [weights_in_blocks(cfg)] * len(cuts)
-        columns = {
-            "net": [f"trained: {name}" for name in nets]
-            + [f"{WHOLE_NET}, then its {PARTS[part]} skipped" for part in cuts],
-            "held-out loss": number_cells([*(net.loss for net in trained), *all_losses.values()]),
-            "held-out accuracy": [f"{share:.1%}" for share in accuracies],
-            "weights in its blocks": [f"{size:,}" for size in sizes],
-        }
-        named_table("With and without", columns)
-        draw_charts(KEY, cut_chart(numbered_names("block", cfg.depth), whole, cfg.task))
-        st.caption(TEXTS("trained and cut"))
+        _draw_measurements(nets)
     link_to_playground(panels["no feed-forward"].cfg, "The net without feed-forward nets in the playground")
 
 
+def _draw_measurements(nets: dict[str, Measured[Sublayers]]) -> None:
+    """Draws losses and accuracies of the three trained nets, and of the whole net with one kind of sublayer skipped."""
+    whole, cfg = nets[WHOLE_NET].value, nets[WHOLE_NET].cfg
+    trained = [net.value for net in nets.values()]
+    skipped = {part: whole.without[part] for part in PARTS}
+    trained_losses = {part: nets[name].value.loss for name, part in REMOVED_PARTS.items()}
+    skipped_losses = {part: result.all_loss for part, result in skipped.items()}
+    draw_finding(feed_forward_sentence(trained_losses, skipped_losses, cfg.task, nets[WHOLE_NET].step), "measured")
+    names = [f"trained: {name}" for name in nets]
+    names += [f"{WHOLE_NET}, then its {PARTS[part]} skipped" for part in skipped]
+    accuracies = [net.accuracy for net in trained] + [result.all_accuracy for result in skipped.values()]
+    sizes = [weights_in_blocks(net.cfg) for net in nets.values()] + [weights_in_blocks(cfg)] * len(skipped)
+    columns = {
+        "net": names,
+        "held-out loss": number_cells([*(net.loss for net in trained), *skipped_losses.values()]),
+        "held-out accuracy": [f"{share:.1%}" for share in accuracies],
+        "weights in its blocks": [f"{size:,}" for size in sizes],
+    }
+    named_table("With and without", columns)
+    draw_charts(KEY, cut_chart(numbered_names("block", cfg.depth), whole, cfg.task))
+    st.caption(TEXTS("trained and cut"))
+
+
 def configuration(task: str, without: str, depth: int, steps: int) -> RunConfig:
-    """One of the three nets; its blocks lack the kind of sublayer `without`."""
+    """One of the three nets; its blocks lack sublayers of the kind `without`, or nothing if that is ""."""
     fields = {"task": task, "depth": depth, "steps": steps, "position": POSITIONS[task]}
     cfg = RunConfig.arranged("pre-norm", **TRANSFORMER | fields)
     return replace(cfg, overrides=tuple((block, "identity", without) for block in range(1, depth + 1) if without))
@@ -88,7 +94,12 @@ def configuration(task: str, without: str, depth: int, steps: int) -> RunConfig:
 def weights_in_blocks(cfg: RunConfig) -> int:
     """Entries of all matrices in the blocks: four D x D in attention, two D x (expansion D) in a feed-forward net."""
     skipped = {value for _, _, value in cfg.overrides}
-    return cfg.depth * cfg.width**2 * (4 * ("attn" not in skipped) + 2 * cfg.expansion * ("ffn" not in skipped))
+    squares = 0  # of width x width entries in a block
+    if "attn" not in skipped:
+        squares += 4
+    if "ffn" not in skipped:
+        squares += 2 * cfg.expansion
+    return cfg.depth * cfg.width**2 * squares
 
 
 def cut_chart(blocks: list[str], value: Sublayers, task: str) -> Figure:

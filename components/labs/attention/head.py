@@ -30,14 +30,15 @@ CLOSER_LOOKS = {
     "How the matrices learn": head_learning.draw,
     "Dot product or cosine": head_learning.draw_cosine,
 }
+# Labels of the tables to edit, by field of an example.
 PROJECTED = {"x": "X, the tokens", "w_q": "W_Q", "w_k": "W_K", "w_v": "W_V"}
-DIRECT = {"w_q": "Q", "w_k": "K", "w_v": "V"}  # in place of X and the matrices
+DIRECT = {"w_q": "Q", "w_k": "K", "w_v": "V"}  # instead of X and the matrices
 MAX_TOKENS = 32
-MAX_WRITTEN_TERMS = 6  # of a sum
-MAX_WRITTEN_TOKENS = 8  # up to which the map's cells show their weights
+MAX_WRITTEN_TERMS = 6  # of a sum; a longer one is abbreviated
+MAX_WRITTEN_TOKENS = 8  # the cells of a map of more tokens show no weights
 
 Tables = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
-# The last tables of matching shapes.
+# The last tables whose shapes matched.
 HEAD_FITTING: Key[Tables | None] = Key("attention_head_fitting", None)
 DIRECT_FITTING: Key[Tables | None] = Key("attention_head_given_fitting", None)
 
@@ -56,29 +57,31 @@ def draw() -> None:
     st.markdown(TEXTS("one head"))
     name = _choose_example()
     example = PROJECTIONS[name]
-    picture, beside = st.columns([3, 2], gap="medium")
-    note = st.container()
-    with beside:
+    map_column, side_column = st.columns([3, 2], gap="medium")
+    note_container = st.container()
+    with side_column:
         direct = form.draw(ShownHead, KEY, ShownHead(direct=example.direct_qkv), only=["direct"]).direct
     tables = _draw_direct_tables(example) if direct else _draw_projected_tables(example)
     x, w_q, w_k, w_v = tables
     words = example.words if len(example.words) == len(x) else ()
-    with beside:
+    with side_column:
         settings = _draw_switches(words or numbered_names("token", len(x)), example)
-    seen = attention_mask(len(x), len(x), causal=settings.causal, pads=frozenset(settings.pads))
-    scaled, raw = (attend(x @ w_q, x @ w_k, x @ w_v, divisor=by, mask=seen) for by in (w_q.shape[1] ** 0.5, 1.0))
+    mask = attention_mask(len(x), len(x), causal=settings.causal, pads=frozenset(settings.pads))
+    scaled = attend(x @ w_q, x @ w_k, x @ w_v, divisor=w_q.shape[1] ** 0.5, mask=mask)
+    raw = attend(x @ w_q, x @ w_k, x @ w_v, divisor=1.0, mask=mask)
     head = scaled if settings.scaled else raw
-    with picture:
+    with map_column:
         draw_charts(KEY, attention_map(head, words), height=360)
-    with beside:
+    with side_column:
         draw_finding(attention_sentence(head, settings.token, words))
-    if not direct and (sentence := slip_sentence(name, tables, head)):
-        note.info(sentence)
+    note = "" if direct else slip_sentence(name, tables, head)
+    if note:
+        note_container.info(note)
     with st.expander("Formula, and every number on the way"):
         _draw_numbers(head, x, w_q, settings.token, direct=direct)
     _draw_scaling(scaled, raw)
-    apart = linearity_errors(x, x[::-1] * 0.5, (w_q, w_k, w_v), scaled.divisor)
-    draw_sentence(f"**Is attention linear?** {linearity_sentence(*apart)}")
+    fixed, varying = linearity_errors(x, x[::-1] * 0.5, (w_q, w_k, w_v), scaled.divisor)
+    draw_sentence(f"**Is attention linear?** {linearity_sentence(fixed, varying)}")
     st.subheader("Look closer", anchor=False)
     closer = form.draw(ShownHead, KEY, only=["closer"], label_visibility="collapsed").closer
     if closer:
@@ -87,8 +90,9 @@ def draw() -> None:
 
 def _choose_example() -> str:
     def load(example: Projection) -> None:
-        for part in DIRECT if example.direct_qkv else PROJECTED:
-            table.put(f"{KEY}_{part}_given" if example.direct_qkv else f"{KEY}_{part}", getattr(example, part))
+        parts, suffix = (DIRECT, "_given") if example.direct_qkv else (PROJECTED, "")
+        for part in parts:
+            table.put(f"{KEY}_{part}{suffix}", getattr(example, part))
         form.put(KEY, direct=example.direct_qkv, token=example.query, pads=())
         form.put(KEY, causal=example.causal, scaled=example.scaled)
 
@@ -96,15 +100,16 @@ def _choose_example() -> str:
 
 
 def _draw_switches(names: Sequence[str], example: Projection) -> ShownHead:
+    """Draws query token, scaling and masks. Returns their settings; `names` are those of the tokens."""
     tokens = dict(enumerate(names))
     query = example.query if example.query in tokens else 0
-    usual = ShownHead(token=query, scaled=example.scaled, causal=example.causal)
-    legal, only = {"token": tokens, "pads": tokens}, ["token", "scaled", "causal", "pads"]
-    return form.draw(ShownHead, KEY, usual, only=only, legal=legal)
+    defaults = ShownHead(token=query, scaled=example.scaled, causal=example.causal)
+    legal = {"token": tokens, "pads": tokens}
+    return form.draw(ShownHead, KEY, defaults, only=["token", "scaled", "causal", "pads"], legal=legal)
 
 
 def _draw_projected_tables(example: Projection) -> Tables:
-    """X and the matrices as tables to edit; if their shapes do not match, the last ones that did."""
+    """Draws X and the matrices as tables to edit. Returns them, or the last ones whose shapes matched."""
     x, w_q, w_k, w_v = (_draw_table(part, example, place) for place, part in zip(st.columns(4), PROJECTED, strict=True))
     problem = projected_mismatch((x, w_q, w_k, w_v))
     error = TEXTS("last that fit", problem=problem) if problem else ""
@@ -113,7 +118,7 @@ def _draw_projected_tables(example: Projection) -> Tables:
 
 
 def _draw_table(part: str, example: Projection, place: DeltaGenerator) -> np.ndarray:
-    """A matrix has a row per feature, and a column per entry of q, k or v."""
+    """Draws one of the tables, `part` of PROJECTED. A matrix has a row per feature, a column per entry of q, k or v."""
     values: np.ndarray = getattr(example, part)
     features = list(example.features)
     rows = list(example.words) if part == "x" else features or numbered_names("feature", len(values))
@@ -124,7 +129,7 @@ def _draw_table(part: str, example: Projection, place: DeltaGenerator) -> np.nda
 
 
 def _draw_direct_tables(example: Projection) -> Tables:
-    """Q, K and V as tables to edit: the matrices of one-hot tokens. The defaults are those of the example."""
+    """Draws Q, K and V of the example as tables to edit. Returns one-hot tokens, and Q, K and V as their matrices."""
     default = example.x @ example.w_q, example.x @ example.w_k, example.x @ example.w_v
     tables = []
     for place, (part, name), values in zip(st.columns(3), DIRECT.items(), default, strict=True):
@@ -155,22 +160,24 @@ def _draw_numbers(head: Head, x: np.ndarray, w_q: np.ndarray, token: int, *, dir
 
 
 def _draw_scaling(scaled: Head, raw: Head) -> None:
-    """The spread of scores and weights, with and without the division."""
+    """Draws a table of the spread of scores and weights, with and without the division."""
     draw_finding("What the division by √d_k does")
-    alive = scaled.mask.any(1)
-    if not alive.any():
+    sees_any = scaled.mask.any(1)
+    if not sees_any.any():
         st.caption(TEXTS("nothing to compare"))
         return
     heads_by_scores = {f"divided by √{scaled.k.shape[1]}": scaled, "as they are": raw}
-    both = list(heads_by_scores.values())
+    compared = list(heads_by_scores.values())
     named_table(
         "What the division does",
         {
             "scores": list(heads_by_scores),
-            "variance": number_cells(variance(head.scores / head.divisor, head.mask) for head in both),
-            "entropy of the weights, nats (mean)": number_cells(entropy(head.weights)[alive].mean() for head in both),
-            "maximum (all equal)": number_cells([np.log(scaled.mask.sum(1)[alive]).mean()] * 2),
-            "largest weight (mean)": number_cells(head.weights.max(1)[alive].mean() for head in both),
+            "variance": number_cells(variance(head.scores / head.divisor, head.mask) for head in compared),
+            "entropy of the weights, nats (mean)": number_cells(
+                entropy(head.weights)[sees_any].mean() for head in compared
+            ),
+            "maximum (all equal)": number_cells([np.log(scaled.mask.sum(1)[sees_any]).mean()] * 2),
+            "largest weight (mean)": number_cells(head.weights.max(1)[sees_any].mean() for head in compared),
         },
     )
 
@@ -208,8 +215,9 @@ def attention_sentence(head: Head, token: int, words: Sequence[str] = ()) -> str
 
 
 def arithmetic(head: Head, x: np.ndarray, w_q: np.ndarray, token: int, *, direct: bool = False) -> str:
-    """A token's way from its features, or from its query if that is set, to its output, with all numbers."""
-    q, scores, scaled, weights = head.q[token], head.scores[token], head.scaled[token], head.weights[token]
+    """The calculation of a token's output with its numbers, from its features, or from its query if `direct`."""
+    q, scores = head.q[token], head.scores[token]
+    scaled, weights = head.scaled[token], head.weights[token]
     if direct:
         query = TEXTS("given query", token=token + 1, q=q)
     else:
@@ -238,7 +246,7 @@ def arithmetic(head: Head, x: np.ndarray, w_q: np.ndarray, token: int, *, direct
 
 
 def slip_sentence(name: str, tables: Tables, head: Head) -> str:
-    """A widely copied slip in this example with the right values, or a note on it; "" if anything was changed."""
+    """Correction of a widely copied error in this example, or a note on it; "" if a visitor changed anything."""
     example = PROJECTIONS[name]
     unchanged = all(map(np.array_equal, tables, (example.x, example.w_q, example.w_k, example.w_v)))
     divisor = head.k.shape[1] ** 0.5 if example.scaled else 1.0
@@ -273,13 +281,13 @@ def dot_product_text(left: np.ndarray, right: np.ndarray) -> str:
 
 
 def linearity_sentence(fixed: float, varying: float) -> str:
-    """How far attention is from linear, with fixed weights and with weights of its own for each input."""
+    """Whether attention is linear: its errors with fixed weights, and with weights that vary with the input."""
     verdict = TEXTS("not linear") if varying > max(1e-9, 10 * fixed) else TEXTS("linear")
     return TEXTS("is it linear", fixed=fixed, own=varying, verdict=verdict)
 
 
 def attention_map(head: Head, words: Sequence[str]) -> Figure:
-    """The weights of a head; hovering shows the tokens as words, if they have some."""
+    """The map of a head's weights; `words` name the tokens in the hover text and on the horizontal axis."""
     names = list(words) or [str(i + 1) for i in range(len(head.q))]
     figure = heads.weights_map(head, "Attention weights", names, max_written=MAX_WRITTEN_TOKENS)
     if words:

@@ -1,7 +1,6 @@
 """A closer look at one head: how W_Q, W_K and W_V learn by gradient descent, and dot product against cosine."""
 
 from dataclasses import dataclass
-from functools import partial
 from typing import Annotated
 
 import numpy as np
@@ -23,6 +22,7 @@ from models.spec.settings import Settings
 TEXTS = Texts("labs/attention")
 KEY = "attention_learning"
 MATRIX_NAMES = ("W_Q", "W_K", "W_V")
+ROUNDING = 1e-9  # a smaller difference of two scores is rounding
 
 
 @dataclass(frozen=True)
@@ -35,14 +35,15 @@ class Descent(Settings):
 
 
 def draw(head: Head, token: int, x: np.ndarray, matrices: Matrices) -> None:
+    """Draws how the matrices of a head on tokens x (n, d) learn a target output for one token."""
     settings = form.draw(Descent, KEY, Descent(len(x) - 1), legal={"target": numbered_choices("token", len(x))})
-    target, steps = x[settings.target] @ matrices[2], settings.steps
+    target = x[settings.target] @ matrices[2]
+    steps = settings.steps
     start = head_gradients(x, matrices, token, target, divisor=head.divisor, mask=head.mask)
     if not np.isfinite(start.loss) or not head.mask[token].any():
         st.info(TEXTS("no gradient"))
         return
-    points = descent(x, matrices, token, target, divisor=head.divisor, mask=head.mask, lr=settings.lr, steps=steps)
-    path = list(points)
+    path = list(descent(x, matrices, token, target, divisor=head.divisor, mask=head.mask, lr=settings.lr, steps=steps))
     draw_finding(descent_sentence(path, settings.target, steps))
     left, right = st.columns(2)
     with left:
@@ -58,7 +59,7 @@ def draw(head: Head, token: int, x: np.ndarray, matrices: Matrices) -> None:
 
 
 def draw_cosine(head: Head, token: int, _x: np.ndarray, _matrices: Matrices) -> None:
-    """The scores of a query by dot product and by cosine, and those of the same pairs with roles exchanged."""
+    """Draws the scores of a query by dot product and by cosine, and the scores with query and key exchanged."""
     st.latex(r"q\cdot k=|q|\,|k|\cos(q,k)")
     cosines = cosine_scores(head)
     draw_finding(cosine_sentence(head, cosines, token))
@@ -78,17 +79,19 @@ def draw_cosine(head: Head, token: int, _x: np.ndarray, _matrices: Matrices) -> 
 
 
 def gradient_sizes(start: HeadGradients, x: np.ndarray, matrices: Matrices) -> dict[str, list[str]]:
-    """Lengths of the three gradients with these matrices and with some of them zero, for the same target."""
+    """Table columns: the norms of the three gradients, with these matrices and with some of them set to zero."""
     w_q, w_k, w_v = matrices
-    head, target = start.head, start.head.output[start.token] - start.output
+    head = start.head
+    target = head.output[start.token] - start.output
     starts: dict[str, Matrices] = {
         "as they are": matrices,
         "W_Q = 0": (0 * w_q, w_k, w_v),
         "W_Q = W_K = 0": (0 * w_q, 0 * w_k, w_v),
         "W_V = 0": (w_q, w_k, 0 * w_v),
     }
-    gradients = partial(head_gradients, divisor=head.divisor, mask=head.mask)
-    by_start = [gradients(x, matrices, start.token, target) for matrices in starts.values()]
+    by_start = [
+        head_gradients(x, point, start.token, target, divisor=head.divisor, mask=head.mask) for point in starts.values()
+    ]
     lengths = {
         name: number_cells(np.linalg.norm(point.matrices[i]) for point in by_start)
         for i, name in enumerate(MATRIX_NAMES)
@@ -120,13 +123,13 @@ def arithmetic(start: HeadGradients, x: np.ndarray, target: np.ndarray) -> str:
 
 
 def descent_sentence(path: list[HeadGradients], target: int, steps: int) -> str:
-    """How far descent came in so many steps: the loss and the weight on the target token at both ends."""
+    """The loss, and the weight on the target token, at the start and at the end of the descent."""
     taken = count_in_words(len(path) - 1, "step")
     if len(path) <= steps:
         return TEXTS("descent overflows", steps=taken)
-    first, last = path[0], path[-1]
-    weights = {"before": first.head.weights[first.token, target], "after": last.head.weights[last.token, target]}
-    return TEXTS("descent", steps=taken, first=first.loss, last=last.loss, target=target + 1, **weights)
+    start, end = path[0], path[-1]
+    weights = {"before": start.head.weights[start.token, target], "after": end.head.weights[end.token, target]}
+    return TEXTS("descent", steps=taken, first=start.loss, last=end.loss, target=target + 1, **weights)
 
 
 def cosine_sentence(head: Head, cosines: np.ndarray, token: int) -> str:
@@ -134,15 +137,16 @@ def cosine_sentence(head: Head, cosines: np.ndarray, token: int) -> str:
     seen = np.flatnonzero(head.mask[token])
     if not len(seen):
         return TEXTS("token sees nothing", token=token + 1)
-    dot, cos = (int(seen[values[token, seen].argmax()]) for values in (head.scores, cosines))
-    apart = np.abs(head.scores - head.scores.T).max()
-    exchanged = TEXTS("symmetric") if apart < 1e-9 else TEXTS("not symmetric", apart=apart)
-    choice = {"token": token + 1, "dot": dot + 1, "exchanged": exchanged}
-    if dot == cos:
-        by_cosine = cosine_weights(cosines, head.mask)[token, dot]
-        return TEXTS("measures agree", by_dot=head.weights[token, dot], by_cosine=by_cosine, **choice)
-    long, short = np.linalg.norm(head.k[[dot, cos]], axis=1)
-    return TEXTS("measures differ", cosine=cos + 1, short=short, long=long, **choice)
+    by_product = int(seen[head.scores[token, seen].argmax()])
+    by_cosine = int(seen[cosines[token, seen].argmax()])
+    asymmetry = np.abs(head.scores - head.scores.T).max()
+    exchanged = TEXTS("symmetric") if asymmetry < ROUNDING else TEXTS("not symmetric", apart=asymmetry)
+    choice = {"token": token + 1, "dot": by_product + 1, "exchanged": exchanged}
+    if by_product == by_cosine:
+        cosine_weight = cosine_weights(cosines, head.mask)[token, by_cosine]
+        return TEXTS("measures agree", by_dot=head.weights[token, by_product], by_cosine=cosine_weight, **choice)
+    long, short = np.linalg.norm(head.k[[by_product, by_cosine]], axis=1)
+    return TEXTS("measures differ", cosine=by_cosine + 1, short=short, long=long, **choice)
 
 
 def descent_chart(path: list[HeadGradients], target: int) -> Figure:
@@ -153,5 +157,12 @@ def descent_chart(path: list[HeadGradients], target: int) -> Figure:
         Series("loss, relative to the first", losses),
         Series(f"weight on token {target + 1}", weights, "other", hue=SIGNAL),
     ]
-    title, steps, guides = "Gradient descent", range(len(path)), (0.0, 1.0)
-    return linear_profile(title=title, x="step", sites=steps, unit="share", hue=LOSS, series=series, guides=guides)
+    return linear_profile(
+        title="Gradient descent",
+        x="step",
+        sites=range(len(path)),
+        unit="share",
+        hue=LOSS,
+        series=series,
+        guides=(0.0, 1.0),
+    )

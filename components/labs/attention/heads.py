@@ -25,7 +25,7 @@ TEXTS = Texts("labs/attention")
 KEY = "attention_heads"
 HEAD_COUNTS = (2, 4)
 BAR_PATTERNS = ("", "/", ".", "x")  # by head
-MAX_WRITTEN_TOKENS = 6  # up to which the maps' cells show their weights
+MAX_WRITTEN_TOKENS = 6  # the cells of a map of more tokens show no weights
 W_O_SEED = 5
 
 
@@ -40,7 +40,10 @@ class SeveralHeads(Settings):
 
 
 def draw(head: Head, token: int, x: np.ndarray, matrices: Matrices) -> None:
-    """Several heads on x (n, d) and the matrices of the single one: a map each, and what each writes at a token."""
+    """Draws the map of each of several heads on x (n, d), and what each head writes at a token.
+
+    The heads share the columns of the single head's `matrices` among them.
+    """
     d_k, d_v = head.k.shape[1], head.v.shape[1]
     fitting = [count for count in HEAD_COUNTS if d_k % count == d_v % count == 0]
     if not fitting:
@@ -58,8 +61,8 @@ def draw(head: Head, token: int, x: np.ndarray, matrices: Matrices) -> None:
         for i, (part, title) in enumerate(zip(parts, titles, strict=True))
     ]
     draw_charts(KEY, *maps, height=240)
-    picture, beside = st.columns([3, 2], gap="medium")
-    with beside:
+    chart_column, table_column = st.columns([3, 2], gap="medium")
+    with table_column:
         st.markdown(f"**W_O** ({d_v}, {x.shape[1]})")
         rows = [f"{name}, v{entry + 1}" for name in names.values() for entry in range(d_v // count)]
         w_o = table.draw_table(f"{KEY}_wo", first_w_o(d_v, x.shape[1]), name="wo", rows=rows)
@@ -67,33 +70,37 @@ def draw(head: Head, token: int, x: np.ndarray, matrices: Matrices) -> None:
         st.error(TEXTS("output matrix does not fit", rows=d_v, columns=x.shape[1], given=w_o.shape))
         return
     written = head_contributions(parts, w_o)[:, token]
-    with picture:
+    with chart_column:
         draw_charts(KEY, writes_chart(written, off), height=320)
         draw_finding(writes_sentence(written, off, token))
-    with beside:
+    with table_column:
         features = list(map(vector, [*written, written.sum(0)]))
         named_table("What each head writes", {"writes into the stream": [*titles, "all"], "features": features})
 
 
 def first_w_o(d_v: int, d: int) -> np.ndarray:
+    """The initial W_O (d_v, d): random numbers with one decimal."""
     return np.random.default_rng(W_O_SEED).standard_normal((d_v, d)).round(1)
 
 
 def writes_sentence(written: np.ndarray, off: Sequence[int], token: int) -> str:
-    """That the writes (h, d) add up, or what the stream of the token loses with some heads off."""
-    whole, lost = written.sum(0), written[sorted(off)].sum(0)
+    """The sum of the heads' outputs (h, d) at the token, or what it loses without the heads that are `off`."""
+    total = written.sum(0)
     if not off:
-        return TEXTS("heads add up", token=token + 1, count=len(written), whole=whole)
+        return TEXTS("heads add up", token=token + 1, count=len(written), whole=total)
+    from_off_heads = written[sorted(off)].sum(0)
     names = ", ".join(str(head + 1) for head in sorted(off))
-    return TEXTS("heads off", names=names, token=token + 1, lost=lost, left=whole - lost)
+    return TEXTS("heads off", names=names, token=token + 1, lost=from_off_heads, left=total - from_off_heads)
 
 
 def weights_map(head: Head, title: str, names: Sequence[str], *, max_written: int, off: bool = False) -> Figure:
-    """The weights of a head, written into the cells of a map of few tokens.
+    """A map of a head's weights; its cells show them as numbers if there are at most `max_written` tokens.
 
-    Masked cells are empty; all cells are, if the head is off.
+    Masked cells are empty, and so are all cells of a head that is off.
     """
-    texts = np.where(head.mask, np.char.mod("%.2f", head.weights), "").tolist() if len(names) <= max_written else None
+    texts = None
+    if len(names) <= max_written:
+        texts = np.where(head.mask, np.char.mod("%.2f", head.weights), "").tolist()
     hidden = np.ones_like(head.mask) if off else ~head.mask
     axes: dict[str, Any] = {"tokens": names, "rows": names, "y": "query token", "unit": "share"}
     return token_map(title=title, values=head.weights, hidden=hidden, texts=texts, **axes)

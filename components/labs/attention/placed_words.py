@@ -21,7 +21,7 @@ from models.spec.settings import Settings
 
 TEXTS = Texts("labs/attention")
 KEY = "attention_words"
-FEATURES = 4  # of a word's row
+FEATURES = 4  # numbers in a word's row
 MIN_WORDS, MAX_WORDS = 2, 6
 MAX_NAME_CHARACTERS = 12  # of a word on an axis
 EXAMPLE = "I like pizza"
@@ -41,8 +41,8 @@ PAIR_SENTENCES = {
     "alibi": "between words, alibi",
 }
 
-# How the maps show their numbers.
-IN_CELLS: dict[str, Any] = {"digits": 3, "every_name": True, "bar": False}
+# Options of maps whose cells show their numbers.
+NUMBERS_IN_CELLS: dict[str, Any] = {"digits": 3, "every_name": True, "bar": False}
 
 
 @dataclass(frozen=True)
@@ -51,6 +51,7 @@ class PlacedWords(Settings):
 
 
 def draw(kind: str, seed: int) -> None:
+    """Draws a field for the words, and maps of their rows and pairs under the encoding `kind`."""
     words = WORD_PATTERN.findall(form.draw(PlacedWords, KEY).words)
     if not MIN_WORDS <= len(words) <= MAX_WORDS:
         st.error(TEXTS("too few or many words", least=MIN_WORDS, most=MAX_WORDS, count=len(words), example=EXAMPLE))
@@ -68,8 +69,9 @@ def draw(kind: str, seed: int) -> None:
         maps.insert(0, _row_map("What enters: the embedding", embedding, words))
     draw_charts(KEY, *maps, height=110 + 40 * len(words))
     draw_finding(between_sentence(kind, words, seed))
-    if word := repeated_word(words):
-        st.caption(TEXTS("the same word twice", word=escape_markdown(word)))
+    repeated = repeated_word(words)
+    if repeated:
+        st.caption(TEXTS("the same word twice", word=escape_markdown(repeated)))
 
 
 def between_sentence(kind: str, words: Sequence[str], seed: int) -> str:
@@ -102,10 +104,10 @@ def _names(words: Sequence[str]) -> list[str]:
 def _row_map(title: str, values: np.ndarray, words: Sequence[str]) -> Figure:
     """A row of features for each word."""
     columns = [str(i + 1) for i in range(FEATURES)]
-    return signed_map(title, rows=_names(words), columns=columns, values=values, x="feature", **IN_CELLS)
+    return signed_map(title, rows=_names(words), columns=columns, values=values, x="feature", **NUMBERS_IN_CELLS)
 
 
 def _pair_map(title: str, values: np.ndarray, words: Sequence[str]) -> Figure:
     """A number for each pair of words, the query's down, the key's across."""
     names = _names(words)
-    return signed_map(title, rows=names, columns=names, values=values, x="key, j", y="query, i", **IN_CELLS)
+    return signed_map(title, rows=names, columns=names, values=values, x="key, j", y="query, i", **NUMBERS_IN_CELLS)

@@ -27,14 +27,14 @@ KEY = "attention_positions"
 SINUSOIDAL = "sinusoidal"
 MAX_POSITIONS = 1024
 MAX_DRAWN_POSITIONS = 128  # along an axis of the table
-EXAMPLES = {  # positions and features
+EXAMPLES = {  # number of positions, number of features
     "32 positions, 16 features": (32, 16),
     "Four features": (8, 4),
     "128 positions, 64 features": (128, 64),
     "1,024 positions, 64 features": (MAX_POSITIONS, 64),
 }
 SHUFFLED_TOKENS, SHUFFLED_FEATURES = 6, 8
-ROUNDING = 1e-9  # share of the largest score below which a difference is rounding
+ROUNDING = 1e-9  # a smaller difference, as a share of the largest score, is rounding
 MAP_TITLES = {
     SINUSOIDAL: "Table that is added",
     "learned": "Table that is added",
@@ -75,8 +75,8 @@ def draw() -> None:
     example = _choose_example()
     if example == "Four features":
         st.info(slip_sentence())
-    usual = ShownPositions(SINUSOIDAL, *EXAMPLES[example])
-    settings = form.draw(ShownPositions, KEY, usual, only=["count", "width", "seed"])
+    defaults = ShownPositions(SINUSOIDAL, *EXAMPLES[example])
+    settings = form.draw(ShownPositions, KEY, defaults, only=["count", "width", "seed"])
     count, width, seed = settings.count, settings.width, settings.seed
     if kind == SINUSOIDAL:
         position = form.draw(ShownPositions, KEY, only=["place"], legal={"place": range(count)}).place
@@ -88,10 +88,11 @@ def draw() -> None:
     left, right = st.columns(2)
     with left:
         draw_charts(KEY, table_map(kind, count, width, seed), height=340)
-        every = _position_step(count)
-        if every > 1 and kind != "none":
-            st.caption(TEXTS("positions left out", every=every))
-        if len(table := encodings.position_rows(kind, count, width, seed)):
+        interval = _position_step(count)
+        if interval > 1 and kind != "none":
+            st.caption(TEXTS("positions left out", every=interval))
+        table = encodings.position_rows(kind, count, width, seed)
+        if len(table):
             st.caption(closest_rows_sentence(table))
     with right:
         _draw_scores_by_distance(kind, count, width, seed)
@@ -130,10 +131,10 @@ def _draw_shuffling(seed: int) -> None:
 
 
 def shuffling_differences(seed: int) -> dict[str, dict[str, float]]:
-    """How far a head's output changes beyond the shuffling itself when tokens are shuffled, by encoding and mask."""
-    source = np.random.default_rng([seed, 3])
-    x = source.standard_normal((SHUFFLED_TOKENS, SHUFFLED_FEATURES))
-    order = source.permutation(SHUFFLED_TOKENS)
+    """Largest difference between a head's output on shuffled tokens and its shuffled output, by encoding and mask."""
+    rng = np.random.default_rng([seed, 3])
+    x = rng.standard_normal((SHUFFLED_TOKENS, SHUFFLED_FEATURES))
+    order = rng.permutation(SHUFFLED_TOKENS)
     if (order == np.arange(SHUFFLED_TOKENS)).all():
         order = order[::-1]
 
@@ -145,10 +146,10 @@ def shuffling_differences(seed: int) -> dict[str, dict[str, float]]:
 
 
 def slip_sentence() -> str:
-    """A widely copied row for position 1, and the right values."""
+    """Correction of a widely copied row for position 1."""
     printed = np.array(PRINTED_POSITION)
-    right = encodings.sinusoids(np.arange(2), len(printed))[1].round(3)
-    return TEXTS("slip of a position", printed=printed, features=len(printed), right=right)
+    correct = encodings.sinusoids(np.arange(2), len(printed))[1].round(3)
+    return TEXTS("slip of a position", printed=printed, features=len(printed), right=correct)
 
 
 def row_text(position: int, width: int) -> str:
@@ -166,7 +167,7 @@ def row_text(position: int, width: int) -> str:
 
 
 def bias_sentence(kind: str, count: int) -> str:
-    """The bias of scores over `count` positions: the buckets used, or the weight left to a distant token."""
+    """What the bias does over `count` positions: T5's buckets in use, or the weight that ALiBi leaves a far token."""
     if kind == "alibi":
         first, *_, last = encodings.alibi_slopes(encodings.ALIBI_HEADS)
         power = -first * (count - 2)
@@ -174,36 +175,37 @@ def bias_sentence(kind: str, count: int) -> str:
         shares = {"first_share": np.exp(power), "last_share": np.exp(-last * (count - 2))}
         return TEXTS("slopes", far=count - 1, power=power, **slopes, **shares)
     starts = np.flatnonzero(np.diff(encodings.t5_bucket(np.arange(encodings.T5_MAX_DISTANCE + 1)))) + 1
-    wide = starts[encodings.T5_BUCKETS // 4 - 1 :].tolist()
+    wide_starts = starts[encodings.T5_BUCKETS // 4 - 1 :].tolist()
     return TEXTS(
         "buckets",
         count=count,
         used=len(np.unique(encodings.t5_bucket(np.arange(1 - count, count)))),
         buckets=encodings.T5_BUCKETS,
-        near=wide[0] - 1,
-        wide=", ".join(map(str, wide)),
+        near=wide_starts[0] - 1,
+        wide=", ".join(map(str, wide_starts)),
         own=encodings.T5_BUCKETS // 2 - 1,
     )
 
 
-def distance_sentence(kind: str, dots: encodings.ByDistance) -> str:
+def distance_sentence(kind: str, scores: encodings.ByDistance) -> str:
     """Whether the score of two positions depends on their distance alone, and whether it shows their order."""
     if kind == "none":
         return TEXTS("distance does not matter")
-    size, spread = float(np.abs(dots.mean).max()) or 1.0, dots.spread
+    size = float(np.abs(scores.mean).max()) or 1.0
+    spread = scores.spread
     if spread > ROUNDING * size:
         return TEXTS("distance is not enough", spread=spread, size=size)
-    asymmetry = float(np.abs(dots.mean - dots.mean[::-1]).max())
+    asymmetry = float(np.abs(scores.mean - scores.mean[::-1]).max())
     if asymmetry > ROUNDING * size:
         return TEXTS("distance shows the order", spread=spread, sided=asymmetry)
     return TEXTS("distance hides the order", spread=spread)
 
 
 def closest_rows_sentence(table: np.ndarray) -> str:
-    """Whether every position has a row of its own, judged by the two closest rows."""
-    apart, first, second = encodings.nearest_rows(table)
-    verdict = "No two positions share a row." if apart > ROUNDING else "Two positions share a row."
-    measured = {"apart": apart, "length": np.linalg.norm(table, axis=1).mean()}
+    """Whether interval position has a row of its own, judged by the two closest rows."""
+    distance, first, second = encodings.nearest_rows(table)
+    verdict = "No two positions share a row." if distance > ROUNDING else "Two positions share a row."
+    measured = {"apart": distance, "length": np.linalg.norm(table, axis=1).mean()}
     return TEXTS("closest rows", verdict=verdict, first=first, second=second, features=table.shape[1], **measured)
 
 
@@ -239,11 +241,12 @@ def order_sentence(differences: dict[str, dict[str, float]]) -> str:
 
 
 def table_map(kind: str, count: int, width: int, seed: int) -> Figure:
-    """The table as a map; for rotary the cosines and sines of its angles; for a bias what is added to scores."""
-    every = _position_step(count)
-    positions = [str(i) for i in range(0, count, every)]
+    """A map of the rows that are added; of the cosines and sines for rotary; of the bias of scores for the others."""
+    interval = _position_step(count)
+    positions = [str(i) for i in range(0, count, interval)]
     axes: dict[str, Any] = {"unit": "added", "x": "feature", "y": "position"}
-    values, columns = encodings.position_rows(kind, count, width, seed), [str(i + 1) for i in range(width)]
+    values = encodings.position_rows(kind, count, width, seed)
+    columns = [str(i + 1) for i in range(width)]
     bias = encodings.score_bias(kind, count, seed)
     if kind == "rotary":
         angles = encodings.angles(np.arange(count), width)
@@ -251,21 +254,21 @@ def table_map(kind: str, count: int, width: int, seed: int) -> Figure:
         columns = numbered_names("cos", width // 2) + numbered_names("sin", width // 2)
         axes |= {"unit": "cosine, sine", "x": "angle"}
     elif len(bias):
-        values, columns = bias[:, ::every], positions
+        values, columns = bias[:, ::interval], positions
         axes |= {"x": "position of the key", "y": "of the query"}
-    values = values[::every]
+    values = values[::interval]
     return signed_map(MAP_TITLES[kind], rows=positions[: len(values)], columns=columns, values=values, **axes)
 
 
 def distance_chart(scores: np.ndarray) -> Figure:
     """Mean, minimum and maximum of scores (n, n) by distance."""
-    dots = encodings.by_distance(scores)
-    lines = {"mean": dots.mean, "minimum": dots.minimum, "maximum": dots.maximum}
+    by_distance = encodings.by_distance(scores)
+    lines = {"mean": by_distance.mean, "minimum": by_distance.minimum, "maximum": by_distance.maximum}
     x = "distance: position of the key minus that of the query"
     axes: dict[str, Any] = {"axis": "linear", "x": x, "unit": "dot product", "hue": SIGNAL}
-    return line_chart("Score by distance", dots.distance.tolist(), lines, ("now", "previous", "pinned"), **axes)
+    return line_chart("Score by distance", by_distance.distance.tolist(), lines, ("now", "previous", "pinned"), **axes)
 
 
 def _position_step(count: int) -> int:
-    """The distance between two drawn positions of `count`."""
+    """The interval between drawn positions, so that at most MAX_DRAWN_POSITIONS of `count` are drawn."""
     return -(-count // MAX_DRAWN_POSITIONS)

@@ -65,10 +65,9 @@ def draw() -> None:
 
 
 def _draw_weighted_sum(weights: np.ndarray, example: AttentionRow) -> None:
-    """The values, one row per token, and their weighted sum."""
-    values = table.draw_table(
-        f"{KEY}_values", np.array(example.values or next(iter(ROWS.values())).values), name="values"
-    )
+    """Draws a table of the values, one row per token, and their weighted sum."""
+    default = example.values or next(iter(ROWS.values())).values
+    values = table.draw_table(f"{KEY}_values", np.array(default), name="values")
     if len(values) != len(weights):
         st.error(TEXTS("values do not fit", numbers=len(weights), rows=len(values)))
         return
@@ -89,7 +88,7 @@ def _choose_example() -> AttentionRow:
 
 
 def row_sentence(numbers: np.ndarray, kind: str, divisor: float) -> str:
-    """The softmax of scores with all steps; of weights, whether a softmax can have made them."""
+    """The softmax of scores step by step; for weights, whether they can be the result of a softmax."""
     if kind == WEIGHTS:
         total = float(numbers.sum())
         if (numbers < 0).any():
@@ -114,19 +113,19 @@ def row_sentence(numbers: np.ndarray, kind: str, divisor: float) -> str:
 
 
 def slip_sentence(example: AttentionRow) -> str:
-    """A widely copied slip with these numbers, and the right values."""
+    """Correction of a widely copied error in this example."""
     numbers = np.array(example.numbers)
     if example.kind == WEIGHTS:
         return TEXTS("slip of weights", numbers=numbers, total=numbers.sum())
     printed, weights = np.array(example.printed_weights), softmax(numbers / example.divisor)
     output = ""
     if example.printed_output:
-        right = (weights @ np.array(example.values)).round(3)
-        output = TEXTS("slip of an output", printed=np.array(example.printed_output), output=right)
+        correct = (weights @ np.array(example.values)).round(3)
+        output = TEXTS("slip of an output", printed=np.array(example.printed_output), output=correct)
     over = "" if example.divisor == 1 else f" over {number(example.divisor)}"
-    right_weights = {"numbers": numbers, "over": over, "weights": weights_text(weights)}
+    correct_weights = {"numbers": numbers, "over": over, "weights": weights_text(weights)}
     if example.printed_vectors:
         query, *others = np.array(example.printed_vectors)
         keys = {"keys": ", ".join(map(vector, others)), "right": np.array([key @ query for key in (query, *others)])}
         output = TEXTS("slip of a dot product", numbers=numbers, query=query, **keys)
-    return TEXTS("slip of a softmax", printed=printed, total=printed.sum(), output=output, **right_weights).strip()
+    return TEXTS("slip of a softmax", printed=printed, total=printed.sum(), output=output, **correct_weights).strip()

@@ -1,7 +1,7 @@
 """Why scores are divided by √d_k: random queries and keys of many sizes, measured."""
 
 from collections.abc import Callable
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Annotated, Any
 
@@ -40,6 +40,13 @@ DIVISORS: dict[str, Callable[[int], float]] = {
 }
 CENTRED_FORMULA = r"\mathbb{E}[q\cdot k]=0,\qquad \mathrm{Var}(q\cdot k)=\sum_{i=1}^{d_k}\mathrm{Var}(q_i k_i)=d_k"
 MEAN_FORMULA = r"\mathbb{E}[q\cdot k]=m^2d_k,\qquad \mathrm{Var}(q\cdot k)=(1+2m^2)\,d_k"
+COLUMNS = {  # of the table, by field of ScoreStatistics
+    "mean": "mean",
+    "variance": "variance",
+    "entropy": "entropy, nats",
+    "largest": "largest weight",
+    "slope": "p(1 - p) of the largest",
+}
 DRAWN_KINDS = ("scores", "dice")
 DICE_COUNTS = (1, 2, 5, 10, 100)
 MAX_BINS = 41  # of the histogram
@@ -68,23 +75,23 @@ class Drawn(Settings):
 def draw() -> None:
     st.subheader("Why √d_k", anchor=False)
     formula = st.container()
-    size, seed, mean = astuple(form.draw(KeyDraws, KEY))
+    settings = form.draw(KeyDraws, KEY)
+    size, seed, mean = settings.size, settings.seed, settings.mean
     formula.latex(MEAN_FORMULA if mean else CENTRED_FORMULA)
     samples = experiment(seed, mean)
     at_size = {name: by_size[KEY_SIZES.index(size)] for name, by_size in samples.items()}
     draw_finding(variance_sentence(at_size["as they are"], at_size["divided by √d_k"], mean), "measured")
     draw_charts(KEY, variance_chart(samples, mean), entropy_chart(samples))
     st.markdown(TEXTS("divided by the size", entropy=at_size["divided by d_k"].entropy, most=np.log(KEYS)))
-    names = ("mean", "variance", "entropy, nats", "largest weight", "p(1 - p) of the largest")
-    columns = zip(*(astuple(draws)[2:] for draws in at_size.values()), strict=True)
-    cells = {name: number_cells(column, 3) for name, column in zip(names, columns, strict=True)}
+    statistics = {label: [getattr(draws, field) for draws in at_size.values()] for field, label in COLUMNS.items()}
+    cells = {label: number_cells(values, 3) for label, values in statistics.items()}
     named_table("Random scores", {"scores": list(at_size)} | cells)
     st.caption(TEXTS("random scores", draws=DRAWS, keys=KEYS, d_model=D_MODEL))
     _draw_histogram(size, seed, mean)
 
 
 def _draw_histogram(size: int, seed: int, mean: float) -> None:
-    """The distribution of the draws, of scores or of dice."""
+    """Draws a histogram of random scores, or of the totals of dice."""
     st.subheader("The draws", anchor=False)
     kind = form.draw(Drawn, KEY, only=["drawn"]).drawn
     if kind == DRAWN_KINDS[0]:
@@ -101,7 +108,7 @@ def _draw_histogram(size: int, seed: int, mean: float) -> None:
 
 @lru_cache(maxsize=64)
 def experiment(seed: int, mean: float = 0.0) -> dict[str, list[ScoreStatistics]]:
-    """The same draws with each of the DIVISORS, one entry for each key size."""
+    """Statistics by divisor, of the same draws: one entry for each of KEY_SIZES."""
     by_size = [
         statistics_by_divisor(d_k, [divisor(d_k) for divisor in DIVISORS.values()], seed=seed, mean=mean)
         for d_k in KEY_SIZES
@@ -110,7 +117,7 @@ def experiment(seed: int, mean: float = 0.0) -> dict[str, list[ScoreStatistics]]
 
 
 def dice_sentence(totals: np.ndarray, count: int) -> str:
-    """The spread of totals, and how rare the smallest and the largest are."""
+    """The spread of the totals of `count` dice, and how rare the smallest and the largest total are."""
     shares = dice_probabilities(count)
     ends = float(np.isin(totals, (count, FACES * count)).mean())
     measured = {"draws": len(totals), "spread": totals.std(), "ends": ends, "right": shares[0] + shares[-1]}
@@ -128,7 +135,7 @@ def variance_sentence(raw: ScoreStatistics, scaled: ScoreStatistics, mean: float
 
 
 def histogram(values: np.ndarray, x: str, totals: range | None = None) -> Figure:
-    """The shares of draws by bin; `totals`: all that integers can be, several to a bin if there are many."""
+    """The shares of draws by bin; `totals` is the range of integer draws, several to a bin if there are many."""
     if totals is None:
         edges = np.histogram_bin_edges(values, MAX_BINS)
     else:

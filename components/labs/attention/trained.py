@@ -29,10 +29,10 @@ from models.spec.settings import Settings
 TEXTS = Texts("labs/attention")
 KEY = "attention_trained"
 WITH_RESIDUALS = "with residuals"
-NETS = {WITH_RESIDUALS: True, "without residuals": False}
+NETS = {WITH_RESIDUALS: True, "without residuals": False}  # whether the net has residuals, by name
 LEARNED = "learned"
-CLEAR_DIFFERENCE = 0.05  # of two accuracies
-CLEAR_NATS = 0.05  # by which the loss beyond training has to differ
+CLEAR_DIFFERENCE = 0.05  # a smaller difference of two accuracies is not called one
+CLEAR_NATS = 0.05  # a smaller difference of two losses is not called one
 
 
 @dataclass(frozen=True)
@@ -64,9 +64,11 @@ def _draw_results(panels: dict[str, InstrumentPanel]) -> None:
 
 
 def _draw_positions(nets: dict[str, Measured[PositionProbe]]) -> None:
-    """How well positions can be read from the streams of both nets, and the learned table."""
+    """Draws how well positions can be read from the streams of both nets, and the learned table."""
     residual = nets[WITH_RESIDUALS]
-    probe, chance, sites = residual.value, float(residual.value.chance), plan(residual.cfg).sites
+    probe = residual.value
+    chance = float(probe.chance)
+    sites = plan(residual.cfg).sites
     accuracy = {name: answer.value.accuracy for name, answer in nets.items()}
     draw_finding(position_sentence(accuracy, chance, residual.step), "measured")
     draw_charts(KEY, position_chart(sites, accuracy, chance))
@@ -77,22 +79,25 @@ def _draw_positions(nets: dict[str, Measured[PositionProbe]]) -> None:
     st.caption(TEXTS("how a place is read", learned_from=probe.learned_from, tested=probe.tested))
     table = np.asarray(probe.table, float)
     if residual.cfg.position == LEARNED and len(table):
-        dots = table @ table.T
-        distance = distance_sentence(LEARNED, by_distance(dots))
-        draw_sentence(f"**The learned table of the net with residuals.** {distance}", "measured")
-        draw_charts(KEY, table_map(table), distance_chart(dots), height=320)
+        products = table @ table.T
+        sentence = distance_sentence(LEARNED, by_distance(products))
+        draw_sentence(f"**The learned table of the net with residuals.** {sentence}", "measured")
+        draw_charts(KEY, table_map(table), distance_chart(products), height=320)
 
 
 def _draw_longer_texts(panel: InstrumentPanel) -> None:
-    """The net with residuals on texts twice as long as in training."""
+    """Draws the loss of the net with residuals on texts twice as long as in training."""
     st.markdown("**Longer than in training**")
     if panel.cfg.position == LEARNED:
         st.info(TEXTS("no row for a longer text", tokens=panel.cfg.tokens, beyond=panel.cfg.tokens + 1))
-    elif (answer := panel.ask(answers.BEYOND)) is not None:
-        loss, tokens = np.asarray(answer.value.loss, float), int(answer.value.tokens)
-        draw_finding(beyond_sentence(loss, tokens, answer.step), "measured")
-        draw_charts(KEY, beyond_chart(loss, tokens))
-        st.caption(TEXTS("texts beyond", windows=answer.value.windows, count=len(loss), tokens=tokens))
+        return
+    answer = panel.ask(answers.BEYOND)
+    if answer is None:
+        return
+    loss, tokens = np.asarray(answer.value.loss, float), int(answer.value.tokens)
+    draw_finding(beyond_sentence(loss, tokens, answer.step), "measured")
+    draw_charts(KEY, beyond_chart(loss, tokens))
+    st.caption(TEXTS("texts beyond", windows=answer.value.windows, count=len(loss), tokens=tokens))
 
 
 def configuration(residual: bool, position: str, depth: int, steps: int) -> RunConfig:
@@ -102,19 +107,19 @@ def configuration(residual: bool, position: str, depth: int, steps: int) -> RunC
 
 
 def position_sentence(accuracy: Mapping[str, np.ndarray], chance: float, step: int) -> str:
-    """How well the position can be read at both ends of the stream, and what the residual does."""
-    residual, without = (np.asarray(accuracy[name], float) for name in NETS)
-    if not np.isfinite([residual, without]).all():
+    """How well the position can be read at both ends of the stream, and the residual's part in it."""
+    residual, plain = (np.asarray(accuracy[name], float) for name in NETS)
+    if not np.isfinite([residual, plain]).all():
         return TEXTS("place not finite", step=step)
     verdict = "here the residual makes no clear difference"
-    if residual[-1] - without[-1] > CLEAR_DIFFERENCE:
+    if residual[-1] - plain[-1] > CLEAR_DIFFERENCE:
         verdict = "the residual keeps the position"
-    elif without[-1] - residual[-1] > CLEAR_DIFFERENCE:
+    elif plain[-1] - residual[-1] > CLEAR_DIFFERENCE:
         verdict = TEXTS("no residual is better")
-    beginning = TEXTS("place at the beginning", kept=residual[0], lost=without[0], verdict=verdict)
+    beginning = TEXTS("place at the beginning", kept=residual[0], lost=plain[0], verdict=verdict)
     if residual[0] < 3 * chance:
         beginning = TEXTS("place inferred", kept=residual[0])
-    return TEXTS("place at the end", step=step, kept=residual[-1], lost=without[-1], chance=chance, begins=beginning)
+    return TEXTS("place at the end", step=step, kept=residual[-1], lost=plain[-1], chance=chance, begins=beginning)
 
 
 def beyond_sentence(loss: np.ndarray, tokens: int, step: int) -> str:

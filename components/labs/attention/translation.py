@@ -57,14 +57,15 @@ def draw() -> None:
 def _draw_results(cfg: RunConfig, pair: Translation) -> None:
     steps = [int(step) for step in pair.steps]
     heads = [MEAN_HEAD, *numbered_names("head", pair.attention.shape[2])]
-    usual = TranslationPair(step=steps[-1], block=cfg.depth)
+    defaults = TranslationPair(step=steps[-1], block=cfg.depth)
     legal: dict[str, Any] = {"step": steps, "block": range(1, cfg.depth + 1), "head": heads}
-    measurement = steps.index(form.draw(TranslationPair, KEY, usual, only=["step"], legal=legal).step)
+    step = form.draw(TranslationPair, KEY, defaults, only=["step"], legal=legal).step
+    measurement = steps.index(step)
     draw_finding(pair_sentence(pair, measurement, cfg.task), "measured")
     left, right = st.columns(2)
     if cfg.depth > 1:
-        form.draw(TranslationPair, KEY, usual, only=["block"], legal=legal, places=[right])
-    settings = form.draw(TranslationPair, KEY, usual, only=["head"], legal=legal, places=[left])
+        form.draw(TranslationPair, KEY, defaults, only=["block"], legal=legal, places=[right])
+    settings = form.draw(TranslationPair, KEY, defaults, only=["head"], legal=legal, places=[left])
     block = settings.block if cfg.depth > 1 else 1
     attention = attention_map(pair, measurement, block - 1, heads.index(settings.head))
     draw_charts(KEY, attention, loss_chart(pair, cfg.task), height=420)
@@ -84,12 +85,10 @@ def configuration(task: str, depth: int, steps: int, seed: int = 0) -> RunConfig
 
 
 def pair_sentence(pair: Translation, measurement: int, task: str) -> str:
-    """Loss and accuracy of the pair at measurement `at`, and its attention to the symbol to be written."""
-    alignment, step, held_out = (
-        pair.alignment[measurement],
-        int(pair.steps[measurement]),
-        float(pair.held_out[measurement]),
-    )
+    """Loss and accuracy of the pair at one of its measurements, and its attention to the symbol to be written."""
+    alignment = pair.alignment[measurement]
+    step = int(pair.steps[measurement])
+    held_out = float(pair.held_out[measurement])
     if not np.isfinite(held_out):
         return TEXTS("pair not finite", step=step)
     block, head = np.unravel_index(int(alignment.argmax()), alignment.shape)
@@ -99,11 +98,10 @@ def pair_sentence(pair: Translation, measurement: int, task: str) -> str:
 
 
 def attention_map(pair: Translation, measurement: int, block: int, head: int) -> Figure:
-    """The weights (T, S) of a decoder block at measurement `at`, of a head from 1 on, or 0 for the mean of all."""
+    """The weights (T, S) of a decoder block at one of the measurements; `head` counts from 1, 0 is the mean of all."""
     weights = np.asarray(pair.attention[measurement][block], float)
-    source, target = (
-        [f"{place}: {symbol}" for place, symbol in enumerate(row, start=1)] for row in (pair.source, pair.target)
-    )
+    source = [f"{place}: {symbol}" for place, symbol in enumerate(pair.source, start=1)]
+    target = [f"{place}: {symbol}" for place, symbol in enumerate(pair.target, start=1)]
     axes: dict[str, Any] = {"tokens": source, "rows": target, "x": "source: position, symbol", "y": "written"}
     values = weights[head - 1] if head else weights.mean(0)
     return token_map(title="Cross-attention", values=values, unit="share", **axes)

@@ -19,10 +19,10 @@ from models.spec.settings import Settings
 
 TEXTS = Texts("labs/attention")
 KEY = "attention_layers"
-MIN_WRITTEN_WEIGHT = 0.05  # in a cell of the map
-WORDS_PIXELS = 64  # below the map
-TICK_DEGREES = -50
-MIN_DECIDED_WEIGHT = 0.6  # on one noun
+MIN_WRITTEN_WEIGHT = 0.05  # the map's cells show no smaller weight
+WORDS_PIXELS = 64  # height of the words below the map
+TICK_DEGREES = -50  # slope of these words
+MIN_DECIDED_WEIGHT = 0.6  # on one noun, for "it" to have decided
 
 
 @dataclass(frozen=True)

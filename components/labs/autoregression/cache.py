@@ -18,11 +18,12 @@ from models.labs.cache import DecoderSize
 from models.spec import TASKS
 
 TEXTS = Texts("labs/autoregression")
-MIN_TOKENS = 3
+MIN_TOKENS = 3  # for a measurement of the cache
 MILLION = 10**6
 
 
 def draw(panel: InstrumentPanel, text: str, count: int) -> None:
+    """Draws the cost of the next token after a text of `count` tokens, and the error of the logits with a cache."""
     cfg = panel.cfg
     net = DecoderSize(cfg.depth, cfg.width, cfg.expansion * cfg.width, TASKS[cfg.task].classes)
     draw_charts(KEY, cost_chart(net, cfg.tokens))
@@ -32,15 +33,17 @@ def draw(panel: InstrumentPanel, text: str, count: int) -> None:
     draw_finding(TEXTS("cost of a token", token=count, width=net.width, depth=net.depth, **cost))
     if count < MIN_TOKENS:
         st.info(TEXTS("too short to keep", least=MIN_TOKENS))
-    elif (answer := panel.ask(answers.CACHED, text=text)) is not None:
-        value = answer.value
-        draw_finding(cache_sentence(value), "measured")
-        columns = {
-            "token": list(map(visible_token, value.tokens)),
-            "largest difference": list(map(number, value.difference)),
-        }
-        with st.expander("Token by token"):
-            named_table("Logits with keys and values kept", columns)
+        return
+    answer = panel.ask(answers.CACHED, text=text)
+    if answer is None:
+        return
+    draw_finding(cache_sentence(answer.value), "measured")
+    columns = {
+        "token": list(map(visible_token, answer.value.tokens)),
+        "largest difference": list(map(number, answer.value.difference)),
+    }
+    with st.expander("Token by token"):
+        named_table("Logits with keys and values kept", columns)
 
 
 def cache_sentence(value: Cached) -> str:

@@ -59,10 +59,10 @@ def draw_controls() -> RunConfig | None:
     line = st.container(horizontal=True, vertical_alignment="bottom")
     example = EXAMPLES[form.draw(LabNet, KEY, only=["example"], places=[line], on_change=_load_example).example]
     with line.popover("The net", icon=":material/tune:"):
-        usual = LabNet(task=example.task)
-        task = form.draw(LabNet, KEY, usual, only=["task"]).task
+        defaults = LabNet(task=example.task)
+        task = form.draw(LabNet, KEY, defaults, only=["task"]).task
         st.caption(as_sentence(TASKS[task].description))
-        arrangement = form.draw(LabNet, KEY, usual, only=["arrangement"]).arrangement
+        arrangement = form.draw(LabNet, KEY, defaults, only=["arrangement"]).arrangement
         size = form.draw(NetOfTask, KEY, NetOfTask(NETS[task].depth, NETS[task].steps), variant=task)
     text.keep_prompt(task, example)
     cfg = configuration(task, arrangement, size.depth, size.steps)

@@ -71,8 +71,8 @@ class Weight(Settings):
 
 
 def draw() -> None:
-    picture, beside = st.columns([3, 2], gap="medium")
-    with beside:
+    chart_column, controls_column = st.columns([3, 2], gap="medium")
+    with controls_column:
         example, note = _choose_example(), st.container()
         factors = _draw_factors(PRESETS[example])
         if np.array_equal(factors, PRESETS[example]):
@@ -80,7 +80,7 @@ def draw() -> None:
         plain, residual = upstream_gradients(factors)[0], upstream_gradients(residual_factors(factors))[0]
         verdict = residual_verdict(plain, residual)
         draw_sentence(TEXTS("comes back", layers=len(factors), bare=plain, with_residual=residual, verdict=verdict))
-    with picture:
+    with chart_column:
         draw_charts(KEY, chain_chart(factors), height=320)
     with st.expander("The products with their numbers"):
         _draw_products(factors, plain, residual)
@@ -105,9 +105,9 @@ def _draw_factors(preset: tuple[float, ...]) -> np.ndarray:
     mode = _mode(preset)
     same = preset if mode == SAME else PRESETS[SAME_EXAMPLE]
     custom = preset if mode == CUSTOM else PRESETS[CUSTOM_EXAMPLE]
-    usual = Chain(mode, same[0], len(same))
-    if form.draw(Chain, KEY, usual, only=["mode"]).mode == SAME:
-        settings = form.draw(Chain, KEY, usual, only=["factor", "depth"], places=st.columns(2))
+    defaults = Chain(mode, same[0], len(same))
+    if form.draw(Chain, KEY, defaults, only=["mode"]).mode == SAME:
+        settings = form.draw(Chain, KEY, defaults, only=["factor", "depth"], places=st.columns(2))
         return np.full(settings.depth, settings.factor)
     names, default = partial(numbered_names, "layer"), np.array([custom])
     return table.draw_table(f"{KEY}_own", default, name="factors", rows=["factor"], columns=names).ravel()
