@@ -62,7 +62,7 @@ LEADS: dict[str, tuple[Lead, ...]] = {
     ),
     "linear, softmax": (Lead("autoregression", "", "A text, token by token"),),
 }
-# The box that stands for a chosen one which is not drawn.
+# The box to choose instead of one that is not drawn.
 FALLBACK_BOXES = {
     "add & norm": "norm",
     "norm": "add & norm",
@@ -72,8 +72,25 @@ FALLBACK_BOXES = {
     "cross-attention": "masked attention",
 }
 DRAWING_SIZE = Size(box_height=25, letter_width=7.4, padding=14, add_radius=10)
-COLUMN_PIXELS, GAP_PIXELS = 206, 8  # a column, and the gap between its boxes
-RESIDUAL_REACH, BOX_REACH, FRAME_REACH = 84, 64, 98  # pixels, from the middle of a column outwards
+# Lengths of the drawing, in pixels.
+COLUMN_WIDTH = 206
+BOX_GAP = 8  # between the boxes of a column
+SUBLAYER_GAP = 8  # between a residual's fork and what is below it
+FRAME_PADDING_BELOW = 12  # from the positions to the frame around the sublayers
+FRAME_PADDING_ABOVE = 16
+ABOVE_FRAME = 6
+TOP_MARGIN = 12
+FIRST_Y = -14.0  # the lowest line of a column
+TEXT_RISE = 8  # from a line to the middle of the text above it
+ABOVE_TEXT = 10
+POSITIONS_WIRE = 26  # from the middle of a column to the end of the wire of the positions
+POSITIONS_TEXT = 58
+REPEAT_BOX_WIDTH = 40
+REPEAT_BOX_INSET = 20  # from the frame's side to the middle of the box "× N"
+# From the middle of a column outwards, to the residual, the side of a box and the side of the frame.
+RESIDUAL_REACH = 84
+BOX_REACH = 64
+FRAME_REACH = 98
 
 
 @dataclass(frozen=True)
@@ -101,8 +118,9 @@ def draw() -> None:
         st.subheader(box[:1].upper() + box[1:], anchor=False)
         st.markdown(TEXTS(box))
         for lead in LEADS[box]:
-            query, icon = {"part": slug(lead.part)} if lead.part else {}, ":material/arrow_forward:"
-            st.page_link(PAGES / f"{lead.lab}.py", label=lead.label, icon=icon, query_params=query)
+            query = {"part": slug(lead.part)} if lead.part else {}
+            page = PAGES / f"{lead.lab}.py"
+            st.page_link(page, label=lead.label, icon=":material/arrow_forward:", query_params=query)
         st.caption(counts_sentence(drawn))
         st.caption(TEXTS(settings.norm))
     with st.container(horizontal=True):
@@ -133,14 +151,15 @@ def transformer_svg(drawn: list[MapStack]) -> tuple[str, list[str]]:
     columns = []
     for i, stack in enumerate(drawn):
         is_last = stack is drawn[-1]
-        column = _Column(drawing, COLUMN_PIXELS * (i + 0.5), 1 if is_last else -1)
+        column = _Column(drawing, COLUMN_WIDTH * (i + 0.5), 1 if is_last else -1)
         column.draw_stack(stack, is_last=is_last)
         columns.append(column)
     if len(columns) > 1:
         _draw_memory(drawing, *columns)
-    top = min(column.y for column in columns) - 12
-    size = f'viewBox="0 {top:.0f} {COLUMN_PIXELS * len(drawn)} {-top:.0f}"'
-    style = f'style="width:100%;max-width:{1.06 * COLUMN_PIXELS * len(drawn):.0f}px"'
+    top = min(column.y for column in columns) - TOP_MARGIN
+    width = COLUMN_WIDTH * len(drawn)
+    size = f'viewBox="0 {top:.0f} {width} {-top:.0f}"'
+    style = f'style="width:100%;max-width:{1.06 * width:.0f}px"'
     inside = f"<title>Map of a transformer</title>{''.join(drawing.parts)}"
     svg = f'<svg class="block-diagram" role="group" aria-label="Map of a transformer" {size} {style}>{inside}</svg>'
     return svg, list(dict.fromkeys(name for column in columns for name in column.names))
@@ -153,7 +172,7 @@ class _Column:
         self.drawing = drawing
         self.x = x
         self.side = side
-        self.y = -14.0
+        self.y = FIRST_Y
         self.names: list[str] = []
         self.cross_attention_y = 0.0
 
@@ -161,22 +180,22 @@ class _Column:
         self._draw_text("tokens so far" if is_last else "tokens")
         self._draw_box("embedding", "head")
         self._draw_add("positions")
-        self._draw_wire(12)
+        self._draw_wire(FRAME_PADDING_BELOW)
         start = self.y
         for sublayer in stack.sublayers:
             self._draw_sublayer(sublayer)
-        self._draw_wire(16)
+        self._draw_wire(FRAME_PADDING_ABOVE)
         self._draw_frame(start, self.y)
-        self._draw_wire(6)
+        self._draw_wire(ABOVE_FRAME)
         if stack.final_norm:
             self._draw_box("final norm", "norm")
         if is_last:
             self._draw_box("linear, softmax", "head")
-            self._draw_wire(GAP_PIXELS)
+            self._draw_wire(BOX_GAP)
             self._draw_text("next token")
 
     def _draw_sublayer(self, sublayer: MapSublayer) -> None:
-        self._draw_wire(8)
+        self._draw_wire(SUBLAYER_GAP)
         fork = self.y
         if sublayer.norm_in:
             self._draw_box("norm", "norm")
@@ -185,12 +204,14 @@ class _Column:
             self.cross_attention_y = self.y + DRAWING_SIZE.box_height / 2
         if sublayer.norm_add:
             self._draw_box("add & norm", "norm")
-            joins, reach = self.y + DRAWING_SIZE.box_height / 2, BOX_REACH
+            join = self.y + DRAWING_SIZE.box_height / 2
+            reach = BOX_REACH
         else:
             self._draw_add("add")
-            joins, reach = self.y + DRAWING_SIZE.add_radius, DRAWING_SIZE.add_radius
+            join = self.y + DRAWING_SIZE.add_radius
+            reach = DRAWING_SIZE.add_radius
         outer = self.x + self.side * RESIDUAL_REACH
-        corners = [(self.x, fork), (outer, fork), (outer, joins), (self.x + self.side * reach, joins)]
+        corners = [(self.x, fork), (outer, fork), (outer, join), (self.x + self.side * reach, join)]
 
         def draw_line() -> None:
             for kind in ("skip", "reach"):  # the second is invisible and wide enough for a finger
@@ -199,25 +220,30 @@ class _Column:
 
         self._draw_button("residual", draw_line)
 
-    def _draw_wire(self, up: float) -> None:
-        self.drawing.wire(self.x, self.y, self.x, self.y - up)
-        self.y -= up
+    def _draw_wire(self, length: float) -> None:
+        self.drawing.wire(self.x, self.y, self.x, self.y - length)
+        self.y -= length
 
     def _draw_text(self, words: str) -> None:
-        self.y -= 8
+        self.y -= TEXT_RISE
         self.drawing.text(words, self.x, self.y, "side")
-        self.y -= 10
+        self.y -= ABOVE_TEXT
 
     def _draw_box(self, name: str, kind: str) -> None:
-        self._draw_wire(GAP_PIXELS)
+        self._draw_wire(BOX_GAP)
         self.y -= DRAWING_SIZE.box_height
         middle = self.y + DRAWING_SIZE.box_height / 2
-        self._draw_button(name, lambda: self.drawing.rect(name, self.x - BOX_REACH, middle, 2 * BOX_REACH, kind))
+
+        def draw_rect() -> None:
+            self.drawing.rect(name, self.x - BOX_REACH, middle, 2 * BOX_REACH, kind)
+
+        self._draw_button(name, draw_rect)
 
     def _draw_add(self, name: str) -> None:
-        """A circle that adds the positions or a residual."""
-        self._draw_wire(GAP_PIXELS)
-        radius, drawing = DRAWING_SIZE.add_radius, self.drawing
+        """Draws a circle that adds the positions or a residual."""
+        self._draw_wire(BOX_GAP)
+        drawing = self.drawing
+        radius = DRAWING_SIZE.add_radius
         self.y -= 2 * radius
         middle = self.y + radius
         drawing.x = self.x
@@ -225,19 +251,24 @@ class _Column:
         def draw_circle() -> None:
             drawing.add(middle)
             if name == "positions":
-                drawing.wire(self.x + radius, middle, self.x + 26, middle)
-                drawing.text(name, self.x + 58, middle, "side")
+                drawing.wire(self.x + radius, middle, self.x + POSITIONS_WIRE, middle)
+                drawing.text(name, self.x + POSITIONS_TEXT, middle, "side")
 
         self._draw_button(name, draw_circle)
 
     def _draw_frame(self, start: float, end: float) -> None:
-        """The dashed frame around the repeated sublayers."""
-        place = f'x="{self.x - FRAME_REACH:.0f}" y="{end:.0f}" width="{2 * FRAME_REACH}" height="{start - end:.0f}"'
-        self.drawing.parts.append(f'<rect class="scale frame" {place} rx="8"/>')
-        middle = self.x + self.side * (FRAME_REACH - 20)
-        self._draw_button("× N", lambda: self.drawing.rect("× N", middle - 20, end, 40, "head plain"))
+        """Draws the dashed frame around the repeated sublayers, and its box "× N"."""
+        geometry = f'x="{self.x - FRAME_REACH:.0f}" y="{end:.0f}" width="{2 * FRAME_REACH}" height="{start - end:.0f}"'
+        self.drawing.parts.append(f'<rect class="scale frame" {geometry} rx="8"/>')
+        left = self.x + self.side * (FRAME_REACH - REPEAT_BOX_INSET) - REPEAT_BOX_WIDTH / 2
+
+        def draw_rect() -> None:
+            self.drawing.rect("× N", left, end, REPEAT_BOX_WIDTH, "head plain")
+
+        self._draw_button("× N", draw_rect)
 
     def _draw_button(self, name: str, draw: Callable[[], None]) -> None:
+        """Wraps what `draw` adds to the drawing in a button that chooses the box `name`."""
         parts = self.drawing.parts
         escaped = name.replace("&", "&amp;")
         parts.append(f'<g role="button" tabindex="0" data-box="{escaped}" aria-label="{escaped}">')
@@ -247,8 +278,9 @@ class _Column:
 
 
 def _draw_memory(drawing: Drawing, encoder: _Column, decoder: _Column) -> None:
-    """The line from the end of the encoder to the cross-attention of the decoder."""
-    top, between = encoder.y - GAP_PIXELS, (encoder.x + decoder.x) / 2
+    """Draws the line from the end of the encoder to the cross-attention of the decoder."""
+    top = encoder.y - BOX_GAP
+    between = (encoder.x + decoder.x) / 2
     corners = [
         (encoder.x, encoder.y),
         (encoder.x, top),

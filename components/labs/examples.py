@@ -29,9 +29,10 @@ def choose_example(
     with_reset: bool = False,
     labels: Mapping[str, str] | None = None,
 ) -> str:
-    """Draws a list of examples and, with a reset, a button; both pass the chosen one to `load`. Returns its name.
+    """Draws a list of examples, and a reset button on request; both pass the chosen one to `load`. Returns its name.
 
-    `link`: the URL parameter; `labels`: names that visitors see, where these differ from those in addresses.
+    `first`: the default, if not the first of `examples`. `link`: the URL parameter. `labels`: names that visitors see,
+    where they differ from those in addresses.
     """
 
     def load_chosen() -> None:

@@ -30,8 +30,9 @@ def signed_map(
 ) -> Figure:
     """Values (R, C) as colours, the first row on top; grey is 0, and the range is symmetric.
 
-    `digits`: of the numbers written into the cells; `measured`: which cells have a value; `every_name`: all names stand
-    at the axes; `names_pixels`: the width of the names of the rows.
+    `digits`: significant digits of the numbers in the cells, None for no numbers. `measured`: which cells have a value.
+    `every_name`: every row and column has a tick. `bar`: whether a colour bar with the `unit` is drawn.
+    `names_pixels`: width of the margin for the names of the rows.
     """
     cells = np.asarray(values, float).reshape(len(rows), len(columns))
     is_measured = np.ones(cells.shape, bool) if measured is None else measured
@@ -63,6 +64,6 @@ def signed_map(
 
 def _ticks(names: Sequence[str], max_ticks: int) -> dict[str, Any]:
     """At most `max_ticks` of the names as ticks, evenly spaced."""
-    every = max(1, -(-len(names) // max_ticks))
-    shown = list(names[::every])
+    interval = max(1, -(-len(names) // max_ticks))
+    shown = list(names[::interval])
     return {"type": "category", "tickmode": "array", "tickvals": shown, "ticktext": shown, "tickangle": 0}

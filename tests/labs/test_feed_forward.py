@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from components.labs.attention.feed_forward import NETS, WHOLE_NET, configuration, cut_chart, weights_in_blocks
+from components.labs.attention.feed_forward import REMOVED_PARTS, WHOLE_NET, configuration, cut_chart, weights_in_blocks
 from models.answers import Sublayers, Without
 from models.insight.surgery import feed_forward_sentence
 from models.instruments.surgery import evaluate_held_out
@@ -17,7 +17,7 @@ from tests.labs_page import lab, until
 from tests.player_page import rests, runs
 
 
-@pytest.mark.parametrize("without", NETS.values())
+@pytest.mark.parametrize("without", REMOVED_PARTS.values())
 def test_the_weights_said_are_those_of_the_net(without):
     cfg = configuration("sort", without, 2, 20)
     blocks = build_model(cfg).stream.blocks
@@ -25,7 +25,9 @@ def test_the_weights_said_are_those_of_the_net(without):
 
 
 def test_what_all_three_share_is_drawn_alike():
-    whole, *others = (build_model(configuration("sort", without, 2, 20)).state_dict() for without in NETS.values())
+    whole, *others = (
+        build_model(configuration("sort", without, 2, 20)).state_dict() for without in REMOVED_PARTS.values()
+    )
     for other in others:
         assert other.keys() < whole.keys()
         assert all((whole[name] == value).all() for name, value in other.items())
@@ -75,7 +77,7 @@ def test_three_nets_are_trained_and_the_whole_one_is_cut(trainer_in_this_process
     )
     assert "Held-out loss by cut sublayer" in charts(page)
     listed = page.dataframe[0].value
-    for at, without in enumerate(NETS.values()):
+    for at, without in enumerate(REMOVED_PARTS.values()):
         run = Run(configuration("sort", without, 1, 20), frames=False)
         run.advance(20)
         assert float(listed["held-out loss"][at]) == pytest.approx(evaluate_held_out(run.model, run.task)[0], rel=1e-3)

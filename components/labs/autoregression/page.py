@@ -55,7 +55,7 @@ def draw() -> None:
 
 
 def draw_controls() -> RunConfig | None:
-    """Example, task and net. Returns the configuration, or None with an error on the page."""
+    """Draws example, task and net. Returns the configuration, or None with an error on the page."""
     line = st.container(horizontal=True, vertical_alignment="bottom")
     example = EXAMPLES[form.draw(LabNet, KEY, only=["example"], places=[line], on_change=_load_example).example]
     with line.popover("The net", icon=":material/tune:"):
@@ -66,15 +66,16 @@ def draw_controls() -> RunConfig | None:
         size = form.draw(NetOfTask, KEY, NetOfTask(NETS[task].depth, NETS[task].steps), variant=task)
     text.keep_prompt(task, example)
     cfg = configuration(task, arrangement, size.depth, size.steps)
-    if refusal := budget_refusal(cfg):
+    refusal = budget_refusal(cfg)
+    if refusal:
         st.error(refusal)
         return None
     return cfg
 
 
 def draw_results(cfg: RunConfig) -> bool:
-    """The player, and the parts at the step where the playhead rests. Returns whether more is to come."""
-    at = _draw_player(cfg)
+    """Draws the player, and the lab's parts at the step shown. Returns whether an answer is still to come."""
+    position = _draw_player(cfg)
     parts = st.container()
     untrained = loss_sentence(None, 0, cfg.task)
     loss_chart = Chart(
@@ -87,11 +88,11 @@ def draw_results(cfg: RunConfig) -> bool:
         height=200,
     )
     panels_below(KEY, "loss", [loss_chart])
-    views, waiting = several.views_at_step([cfg], at)
+    views, waiting = several.views_at_step([cfg], position)
     if not views:
         return waiting
     with parts:
-        parts_wait = _draw_parts(InstrumentPanel(KEY, views[0], at))
+        parts_wait = _draw_parts(InstrumentPanel(KEY, views[0], position))
     loss = float(views[0].trace.loss[views[0].row])
     if np.isfinite(loss):
         st.markdown(TEXTS("right token", step=views[0].row, p=np.exp(-loss), badge=badge("measured")))
@@ -99,7 +100,7 @@ def draw_results(cfg: RunConfig) -> bool:
 
 
 def _draw_parts(panel: InstrumentPanel) -> bool:
-    """Returns whether an answer is still to come."""
+    """Draws the parts of the lab as tabs. Returns whether an answer is still to come."""
     names = ("Continue a prompt", "Earlier tokens", "Block by block", "KV cache", "A token's row", "Pieces of words")
     prompt_tab, earlier_tab, blocks_tab, cache_tab, row_tab, pieces_tab = part_tabs(KEY, names)
     with prompt_tab:
@@ -123,19 +124,19 @@ def _draw_parts(panel: InstrumentPanel) -> bool:
 
 
 def _draw_player(cfg: RunConfig) -> Playhead:
-    """The player over the text that the model writes.
+    """Draws the player over the text that the model writes. Returns its playhead.
 
-    It tells the page when a run starts to play (the net then generates nothing) and when it rests.
+    The player reports to the page when a run starts to play, because the net then generates nothing, and when it rests.
     """
     reports: Reports = "rest" if playhead(KEY, [cfg]).playing else "follow"
     recorded = recorded_text()
-    later = None
+    recorded_frame = None
     if recorded is not None and recorded.cfg == cfg:
-        later = {"step": recorded.frame.step, "picture": text_json(recorded.frame.picture)}
+        recorded_frame = {"step": recorded.frame.step, "picture": text_json(recorded.frame.picture)}
     return player(
         KEY,
         [cfg],
-        [text_panel(recorded=later)] if is_language_model(cfg) else [],
+        [text_panel(recorded=recorded_frame)] if is_language_model(cfg) else [],
         reports=reports,
         scope=" the transformer",
     )

@@ -28,11 +28,13 @@ from models.spec.settings import Settings
 TEXTS = Texts("labs/autoregression")
 KEY = "autoregression"
 MAX_PROMPT_CHARACTERS = 500
-MAX_STORED_TEXTS = 16  # of a session
-END_CHARACTERS = (".", "\n", " ", ",", "!", "?")  # of a text; in a sequence, any symbol
-MAX_LISTED_SYMBOLS, MAX_SYMBOL_CHARACTERS = 20, 20  # of those that the net cannot read
+MAX_STORED_TEXTS = 16  # in a session
+END_CHARACTERS = (".", "\n", " ", ",", "!", "?")  # choices for a text; a sequence may end after any symbol
+# Bounds of the list of symbols that the net cannot read.
+MAX_LISTED_SYMBOLS = 20
+MAX_SYMBOL_CHARACTERS = 20
 NO_END = "none"
-STOP_HEADINGS = {  # by the trainer's word for the reason
+STOP_HEADINGS = {  # by the reason that the trainer gives
     "length": "stopped at the length",
     "full": "stopped when complete",
     "unasked": "stopped without a loss",
@@ -112,8 +114,9 @@ WRITTEN_TEXTS: Key[list[WrittenText]] = Key("autoregression_written", [])  # the
 
 
 def draw(panel: InstrumentPanel) -> tuple[str, int] | None:
-    """The prompt, its continuation and candidates. Returns the text that the net reads, and its number of tokens."""
-    cfg, (left, right) = panel.cfg, st.columns(2)
+    """Draws prompt, continuation and candidates. Returns the text that the net reads, and its number of tokens."""
+    cfg = panel.cfg
+    left, right = st.columns(2)
     with left:
         with st.container(horizontal=True, vertical_alignment="bottom"):
             prompt = _draw_prompt(cfg)
@@ -123,7 +126,8 @@ def draw(panel: InstrumentPanel) -> tuple[str, int] | None:
         _draw_generation(panel, written)
         text = join_text(cfg, prompt, [token.token for token in written.tokens])
         answer = panel.ask(answers.CONTINUATION, captioned=False, text=text, count=1, **settings)
-        if answer is not None and (answer.cfg, answer.args) != (cfg, {"text": text, "count": 1, **settings}):
+        requested = (cfg, {"text": text, "count": 1, **settings})
+        if answer is not None and (answer.cfg, answer.args) != requested:
             answer = None
         _draw_buttons(panel, written, answer, {"text": text, "count": length, **settings})
         if answer is None:
@@ -189,7 +193,11 @@ def _draw_generation(panel: InstrumentPanel, written: WrittenText) -> None:
 def _draw_buttons(
     panel: InstrumentPanel, written: WrittenText, answer: Measured[Continuation] | None, args: dict[str, Any]
 ) -> None:
-    """Buttons that append one token or many, or remove all; disabled while the net trains."""
+    """Draws buttons that append one token or many, or remove all.
+
+    `answer`: the next token. `args`: arguments of the question that Generate asks. While the run plays, nothing can be
+    appended.
+    """
     is_current = answer is not None and answer.step == written.step and bool(answer.value.written)
     can_append = is_current and not panel.playhead.playing and written.request is None
 
@@ -206,44 +214,63 @@ def _draw_buttons(
         written.request = None
 
     with st.container(horizontal=True):
-        icon, disabled = ":material/keyboard_tab:", not can_append
-        st.button("Next token", f"{KEY}_next", icon=icon, on_click=append_next, disabled=disabled, type="primary")
+        st.button(
+            "Next token",
+            f"{KEY}_next",
+            icon=":material/keyboard_tab:",
+            on_click=append_next,
+            disabled=not can_append,
+            type="primary",
+        )
         icon = ":material/fast_forward:"
-        st.button("Generate", f"{KEY}_generate", icon=icon, on_click=generate, disabled=disabled)
-        icon, disabled = ":material/undo:", not written.tokens
-        st.button("Back to the prompt", f"{KEY}_again", icon=icon, on_click=clear, disabled=disabled)
+        st.button("Generate", f"{KEY}_generate", icon=icon, on_click=generate, disabled=not can_append)
+        icon = ":material/undo:"
+        st.button("Back to the prompt", f"{KEY}_again", icon=icon, on_click=clear, disabled=not written.tokens)
     if panel.playhead.playing:
         st.caption(TEXTS("pause"))
 
 
 def _draw_text(written: WrittenText, upcoming: Continuation | None = None) -> None:
-    """The text, and why it ended; `upcoming`: its next token, once that is measured."""
+    """Draws the text, and why it ended; `upcoming` is its next token, once that is measured."""
     tokens = [token.token for token in written.tokens]
     st.code(join_text(written.cfg, written.prompt, tokens), language=None, wrap_lines=True)
     wrote = TEXTS("wrote", step=written.step, count=count_in_words(len(tokens), "token"))
     ending = written.stop_reason
     if not ending and upcoming and not upcoming.written:
         ending = stop_sentence(upcoming.stopped, 0, 1, "", upcoming.limit)
-    st.markdown(f"**{wrote if tokens else 'This is the prompt.'} {ending or 'Press Next token or Generate.'}**")
+    beginning = wrote if tokens else "This is the prompt."
+    st.markdown(f"**{beginning} {ending or 'Press Next token or Generate.'}**")
 
 
 def _draw_candidates(written: WrittenText, upcoming: Continuation, temperature: float, step: int) -> None:
-    """The candidates for a token of the text, or for the next one, which was measured at `step`."""
+    """Draws the candidates for a token of the text, or for the next one, which was measured at `step`."""
     names = [f"{i}: {visible_token(token.token)}" for i, token in enumerate(written.tokens, start=1)]
     following = _generated_tokens(upcoming, temperature)
     tokens = [*written.tokens, *following]
     if not tokens:
         return
     names += ["the next one"] * len(following)
-    label, last = "Candidates for token", len(tokens) - 1
-    key = f"{KEY}_looked_at_{len(tokens)}"
-    choice = st.selectbox(label, range(len(tokens)), index=last, format_func=names.__getitem__, key=key)
-    token, is_written = tokens[int(choice)], choice < len(written.tokens)
+    choice = st.selectbox(
+        "Candidates for token",
+        range(len(tokens)),
+        index=len(tokens) - 1,
+        format_func=names.__getitem__,
+        key=f"{KEY}_looked_at_{len(tokens)}",
+    )
+    token = tokens[int(choice)]
+    is_written = choice < len(written.tokens)
     draw_charts(KEY, candidates_chart("Candidates", upcoming.classes, token.p, token.tempered, token.index))
-    p = {"p": token.chosen_p, "temperature": token.temperature, "tempered": token.tempered[token.index]}
+    probabilities = {"p": token.chosen_p, "temperature": token.temperature, "tempered": token.tempered[token.index]}
     verb, of_step = ("is", written.step) if is_written else ("would be", step)
     st.markdown(
-        TEXTS("chosen", token=visible_token(token.token), verb=verb, badge=badge("measured"), step=of_step, **p)
+        TEXTS(
+            "chosen",
+            token=visible_token(token.token),
+            verb=verb,
+            badge=badge("measured"),
+            step=of_step,
+            **probabilities,
+        )
     )
     if written.tokens:
         with st.popover("All generated tokens", key=f"{KEY}_all", icon=":material/table:"):
@@ -261,10 +288,8 @@ def reading_notes(unknown: Sequence[str], cut: int, limit: int, slides: bool) ->
     """Which parts of a prompt the net cannot read."""
     notes = []
     if unknown:
-        names = ", ".join(
-            f'"{escape_markdown(name[:MAX_SYMBOL_CHARACTERS])}"'
-            for name in list(dict.fromkeys(unknown))[:MAX_LISTED_SYMBOLS]
-        )
+        listed = list(dict.fromkeys(unknown))[:MAX_LISTED_SYMBOLS]
+        names = ", ".join(f'"{escape_markdown(name[:MAX_SYMBOL_CHARACTERS])}"' for name in listed)
         unit = "character" if slides else "symbol"
         notes.append(TEXTS("unknown symbols", what=unit, names=names, count=len(unknown)))
     if cut:
@@ -274,11 +299,13 @@ def reading_notes(unknown: Sequence[str], cut: int, limit: int, slides: bool) ->
 
 def join_text(cfg: RunConfig, prompt: str, tokens: Sequence[str]) -> str:
     """A prompt and the tokens after it as one text."""
-    return prompt + "".join(tokens) if _is_endless(cfg) else " ".join([*prompt.split(), *tokens])
+    if _is_endless(cfg):
+        return prompt + "".join(tokens)
+    return " ".join([*prompt.split(), *tokens])
 
 
 def stop_sentence(stopped: str, count: int, requested: int, end: str, limit: int) -> str:
-    """Why generation stopped after `count` tokens; `stopped`: the trainer's word for it."""
+    """Why generation stopped after `count` tokens; `stopped`: the reason that the trainer gives."""
     if stopped != "end":
         return TEXTS(STOP_HEADINGS[stopped], count=count_in_words(count, "token"), limit=limit)
     heading = "stopped at the end symbol" if count < requested else "stopped at both"
@@ -290,9 +317,10 @@ def _current_text(panel: InstrumentPanel, prompt: str) -> WrittenText:
     texts = WRITTEN_TEXTS.mutable()
     step = texts[-1].step if texts and panel.playhead.playing else panel.step
     source = panel.cfg, prompt, step
-    stored = (text for text in texts if (text.cfg, text.prompt, text.step) == source)
-    current = next(stored, None) or WrittenText(*source)
-    WRITTEN_TEXTS.put([*(text for text in texts if text is not current), current][-MAX_STORED_TEXTS:])
+    matches = (text for text in texts if (text.cfg, text.prompt, text.step) == source)
+    current = next(matches, None) or WrittenText(*source)
+    others = [text for text in texts if text is not current]
+    WRITTEN_TEXTS.put([*others, current][-MAX_STORED_TEXTS:])
     return current
 
 
@@ -303,7 +331,9 @@ def _is_endless(cfg: RunConfig) -> bool:
 
 def _end_symbols(task: str) -> tuple[str, ...]:
     """The tokens that generation may stop after."""
-    return NO_END, *(END_CHARACTERS if TASKS[task].kind == "text" else map(str, range(TASKS[task].vocabulary)))
+    if TASKS[task].kind == "text":
+        return NO_END, *END_CHARACTERS
+    return NO_END, *map(str, range(TASKS[task].vocabulary))
 
 
 def _append(written: WrittenText, value: Continuation, args: dict[str, Any]) -> None:

@@ -20,8 +20,10 @@ from models.spec.settings import Settings
 
 TEXTS = Texts("labs/autoregression")
 MAX_WRITTEN_ENTRIES = 6  # of a row
-NEAREST_SYMBOLS = 4
-GPT2_SYMBOLS, GPT2_WIDTH = 50_257, 768  # of the smallest
+NEAREST_SYMBOLS = 4  # rows in the table of similar rows
+# The table of the smallest GPT-2.
+GPT2_SYMBOLS = 50_257
+GPT2_WIDTH = 768
 EXAMPLE = "The whale was unbelievably white."
 MAX_LISTED_JOINS = 8
 
@@ -38,7 +40,7 @@ class Subwords(Settings):
 
 
 def draw_lookup(panel: InstrumentPanel, text: str) -> None:
-    """One token of the text on its way into the net."""
+    """Draws how a token of the text becomes a row of numbers, and which rows are most similar."""
     if not form.draw(LookUp, KEY).rows:
         return
     answer = panel.ask(LOOKUP, text=text)
@@ -62,8 +64,10 @@ def draw_lookup(panel: InstrumentPanel, text: str) -> None:
 
 
 def draw_pieces() -> None:
+    """Draws a text split into tokens by byte-pair encoding, and the latest joins."""
     settings = form.draw(Subwords, KEY)
-    text, count = settings.subword_text or EXAMPLE, settings.joins
+    text = settings.subword_text or EXAMPLE
+    count = settings.joins
     joins, symbols = learn_merges()
     tokens = pieces(text, count)
     st.code(" | ".join(map(_visible, tokens)), language=None, wrap_lines=True)
@@ -91,12 +95,13 @@ def nearest_rows(table: np.ndarray, symbol: int) -> tuple[list[int], list[float]
 
 
 def lookup_text(value: Lookup, position: int) -> str:
-    """The way of a symbol into the stream in numbers, and how much of the table this text reads."""
+    """How a symbol enters the stream, in numbers, and how much of the table this text reads."""
     row = int(value.ids[position])
     symbols, width = value.table.shape
     enters = TEXTS("enters unchanged")
     if len(value.position):
-        added, stream = _first_entries(value.position[position]), _first_entries(value.enters[position])
+        added = _first_entries(value.position[position])
+        stream = _first_entries(value.enters[position])
         enters = TEXTS("enters with a position", position=added, enters=stream)
     table = {"symbols": symbols, "width": width, "numbers": symbols * width, "used": len(set(value.ids.tolist()))}
     entries = _first_entries(value.table[row])

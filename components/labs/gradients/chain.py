@@ -38,6 +38,9 @@ MODES = {SAME: SAME, CUSTOM: "custom factors"}
 SAME_EXAMPLE, CUSTOM_EXAMPLE = "Half at every layer", "Factors below 1"  # the defaults of both modes
 MAX_WRITTEN_FACTORS = 8
 FACTORS_PER_LINE = 3
+# Bounds of a moderate gradient at the input, relative to the output's.
+SMALL_GRADIENT = 0.01
+LARGE_GRADIENT = 100.0
 # The effect of the residual, by the size of the gradient at the input without one and with one.
 PATH_OUTCOMES = {
     ("small", "small"): "vanishes anyway",
@@ -73,11 +76,13 @@ class Weight(Settings):
 def draw() -> None:
     chart_column, controls_column = st.columns([3, 2], gap="medium")
     with controls_column:
-        example, note = _choose_example(), st.container()
+        example = _choose_example()
+        note = st.container()
         factors = _draw_factors(PRESETS[example])
         if np.array_equal(factors, PRESETS[example]):
             note.caption(with_badge(example_note(example), "formula"))
-        plain, residual = upstream_gradients(factors)[0], upstream_gradients(residual_factors(factors))[0]
+        plain = upstream_gradients(factors)[0]
+        residual = upstream_gradients(residual_factors(factors))[0]
         verdict = residual_verdict(plain, residual)
         draw_sentence(TEXTS("comes back", layers=len(factors), bare=plain, with_residual=residual, verdict=verdict))
     with chart_column:
@@ -101,7 +106,7 @@ def _choose_example() -> str:
 
 
 def _draw_factors(preset: tuple[float, ...]) -> np.ndarray:
-    """The chosen factors (L,), from the first layer to the last."""
+    """Draws the controls of the factors. Returns the factors (L,), from the first layer to the last."""
     mode = _mode(preset)
     same = preset if mode == SAME else PRESETS[SAME_EXAMPLE]
     custom = preset if mode == CUSTOM else PRESETS[CUSTOM_EXAMPLE]
@@ -109,11 +114,13 @@ def _draw_factors(preset: tuple[float, ...]) -> np.ndarray:
     if form.draw(Chain, KEY, defaults, only=["mode"]).mode == SAME:
         settings = form.draw(Chain, KEY, defaults, only=["factor", "depth"], places=st.columns(2))
         return np.full(settings.depth, settings.factor)
-    names, default = partial(numbered_names, "layer"), np.array([custom])
-    return table.draw_table(f"{KEY}_own", default, name="factors", rows=["factor"], columns=names).ravel()
+    columns = partial(numbered_names, "layer")
+    values = table.draw_table(f"{KEY}_own", np.array([custom]), name="factors", rows=["factor"], columns=columns)
+    return values.ravel()
 
 
 def _draw_products(factors: np.ndarray, plain: float, residual: float) -> None:
+    """Draws the products of the factors without and with a residual; `plain` and `residual` are their values."""
     st.latex(_aligned(r"\frac{\partial x_L}{\partial x_0}=\prod_l f_l", f"{_product(factors)}={latex(plain)}"))
     product = f"{_product(factors, plus_one=True)}={latex(residual)}"
     st.latex(_aligned(r"\text{with a residual}\quad\prod_l(1+f_l)", product))
@@ -123,12 +130,13 @@ def _draw_products(factors: np.ndarray, plain: float, residual: float) -> None:
 
 
 def _draw_weight(weights: np.ndarray) -> None:
-    """The derivative by one weight with its numbers, and every weight's update, without and with a residual."""
+    """Draws the derivative by one weight with its numbers, and every weight's update, without and with a residual."""
     st.markdown(TEXTS("one weight"))
     layers = range(1, len(weights) + 1)
     settings = form.draw(Weight, KEY, legal={"layer": layers})
     phi, lr = ACTIVATIONS[settings.phi], settings.lr
-    plain, residual = (derivatives(weights, settings.input, settings.target, phi, skip=skip) for skip in (False, True))
+    plain = derivatives(weights, settings.input, settings.target, phi, skip=False)
+    residual = derivatives(weights, settings.input, settings.target, phi, skip=True)
     for chain, is_residual in ((plain, False), (residual, True)):
         st.latex(_weight_latex(chain, weights, settings, is_residual=is_residual))
     draw_sentence(updates_sentence(weights, lr, plain.by_weight, residual.by_weight))
@@ -150,8 +158,8 @@ def _draw_weight(weights: np.ndarray) -> None:
 def paths_sentence(factors: np.ndarray) -> str:
     """The product with residuals as a sum over paths, by the number of branches on a path."""
     by_count = path_contributions(factors)
-    paths, more = f"$2^{{{len(factors)}}}$", by_count[2:].sum()
-    return TEXTS("paths", paths=paths, through_a_branch=by_count[1], through_more=more)
+    paths = f"$2^{{{len(factors)}}}$"
+    return TEXTS("paths", paths=paths, through_a_branch=by_count[1], through_more=by_count[2:].sum())
 
 
 def residual_verdict(plain: float, residual: float) -> str:
@@ -166,9 +174,8 @@ def updates_sentence(weights: np.ndarray, lr: float, plain: np.ndarray, residual
 
     `plain`, `residual`: the derivatives (L,) without and with a residual.
     """
-    still, still_with_residual = (
-        int(unchanged_in_float32(weights, gradients, lr).sum()) for gradients in (plain, residual)
-    )
+    still = int(unchanged_in_float32(weights, plain, lr).sum())
+    still_with_residual = int(unchanged_in_float32(weights, residual, lr).sum())
     if still or still_with_residual:
         return TEXTS("weights stay", still=still, weights=len(plain), still_with_residual=still_with_residual)
     return TEXTS("weights change", weights=len(plain), bare=-lr * plain[0], with_residual=-lr * residual[0])
@@ -190,14 +197,16 @@ def _mode(factors: tuple[float, ...]) -> str:
 
 
 def _outcome(gradient: float) -> str:
-    size = abs(gradient)
-    return "small" if size < 0.01 else "large" if size > 100 else "moderate"
+    if abs(gradient) < SMALL_GRADIENT:
+        return "small"
+    return "large" if abs(gradient) > LARGE_GRADIENT else "moderate"
 
 
 def _weight_latex(chain: Derivatives, weights: np.ndarray, settings: Weight, *, is_residual: bool) -> str:
     """The derivative by the weight of the chosen layer and its update, with their numbers."""
     layer = settings.layer
-    gradient, weight = chain.by_weight[layer - 1], latex(weights[layer - 1])
+    gradient = chain.by_weight[layer - 1]
+    weight = latex(weights[layer - 1])
     error = rf"({latex(chain.prediction)}-{_bracketed(settings.target)})"
     parts = [_bracketed(float(part[layer - 1])) for part in (chain.later_factors, chain.slopes, chain.inputs)]
     product = r"\cdot ".join([error, *parts])

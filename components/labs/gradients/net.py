@@ -31,11 +31,12 @@ from models.trace import Trace
 
 TEXTS = Texts("labs/gradients")
 KEY = "gradients_net"
-EXPLODES_DECADES = 1.0  # over all layers, above which a product explodes
-MAX_AGREEING = 0.02  # relative difference per layer up to which product and measurement agree
+EXPLODES_DECADES = 1.0  # a product that grows by more over all layers explodes
+MAX_AGREEING = 0.02  # product and measurement agree up to this relative difference per layer
 NORMS = {"no norm": "none", "pre-norm": "pre-norm", "post-norm": "post-norm"}
 INITS = [name for name, entry in ALL_INITS.items() if not (entry.on_outputs or entry.past_scores)]
 
+# The net drawn last, and a trace for each of its seeds.
 NET_SEEN: Key[tuple[RunConfig, Sequence[Trace]] | None] = Key("gradients_net_seen", None)
 
 
@@ -68,7 +69,7 @@ def draw() -> None:
 
 
 def draw_measured(cfg: RunConfig, seeds: int) -> bool:
-    """Draws the previous net until the answer arrives. Returns whether it is still to come."""
+    """Draws the measured net, or the previous one until the answer arrives. Returns whether it is still to come."""
     shown = NET_SEEN.get()
     reply = initial_traces(cfg, seeds, owner=owner(KEY), wait=PROFILE_TIMEOUT_SECONDS)
     if reply.value is not None:
@@ -89,8 +90,11 @@ def _draw_comparison(cfg: RunConfig, traces: Sequence[Trace]) -> None:
     gradients = np.stack([trace.grad_rms[0] for trace in traces])
     st.markdown(f"**{comparison_sentence(cfg, gradients, predicted.product)}**")
     st.markdown(expectation_sentence(cfg))
-    lines = zip((SIGNAL, GRADIENT), anchored_lines(traces, predicted).items(), strict=True)
-    draw_charts(KEY, *(net_chart(title, hue, traces, *pair) for hue, (title, pair) in lines))
+    charts = []
+    lines = anchored_lines(traces, predicted)
+    for hue, (title, (measured, line)) in zip((SIGNAL, GRADIENT), lines.items(), strict=True):
+        charts.append(net_chart(title, hue, traces, measured, line))
+    draw_charts(KEY, *charts)
     st.caption(TEXTS("measured and formula", measured=badge("measured"), formula=badge("formula")))
     link_to_playground(cfg, "Train it in the playground")
 
@@ -108,7 +112,7 @@ def anchored_lines(traces: Sequence[Trace], predicted: Law) -> dict[str, tuple[n
 
 
 def comparison_sentence(cfg: RunConfig, measured: np.ndarray, product: np.ndarray) -> str:
-    """How far measurement (K seeds, S) and product (S,) fall along the stream, and how far they differ."""
+    """How much measured gradient (K seeds, S) and product (S,) change along the stream, and whether they agree."""
     ends = np.array([decades(float(gradient[-1]), float(gradient[0])) for gradient in measured])
     change = decades(float(product[-1]), float(product[0]))
     seeds = "one seed" if len(ends) == 1 else f"{len(ends)} seeds, geometric mean"
@@ -117,11 +121,14 @@ def comparison_sentence(cfg: RunConfig, measured: np.ndarray, product: np.ndarra
         lost = "exactly 0" if (ends < 0).any() else "a number beyond float32"
         return TEXTS("beyond float32", seeds=seeds, lost=lost, formula=formula)
     mean = float(ends.mean())
-    apart = 10 ** ((mean - change) / cfg.depth) - 1
-    larger, size = "larger" if apart > 0 else "smaller", abs(apart)
-    verdict = TEXTS("agree", apart=size) if size < MAX_AGREEING else TEXTS("differ", apart=size, larger=larger)
-    fall, reason = _change_text("the gradient", mean, cfg.depth), deviation_reason(cfg, len(ends))
-    return TEXTS("compared", seeds=seeds, measured=fall, formula=formula, verdict=verdict, reason=reason)
+    difference = 10 ** ((mean - change) / cfg.depth) - 1  # relative, per layer
+    if abs(difference) < MAX_AGREEING:
+        verdict = TEXTS("agree", apart=abs(difference))
+    else:
+        verdict = TEXTS("differ", apart=abs(difference), larger="larger" if difference > 0 else "smaller")
+    text = _change_text("the gradient", mean, cfg.depth)
+    reason = deviation_reason(cfg, len(ends))
+    return TEXTS("compared", seeds=seeds, measured=text, formula=formula, verdict=verdict, reason=reason)
 
 
 def deviation_reason(cfg: RunConfig, seeds: int) -> str:
@@ -135,7 +142,7 @@ def deviation_reason(cfg: RunConfig, seeds: int) -> str:
 
 
 def expectation_sentence(cfg: RunConfig) -> str:
-    """The expected gradient of this arrangement with its numbers; it corrects common errors."""
+    """The expected gradient of this arrangement with its numbers, and corrections of common errors."""
     gains, predicted = branch_gains(cfg, "mlp"), law(cfg)
     assert gains is not None
     assert predicted.product is not None
@@ -143,8 +150,12 @@ def expectation_sentence(cfg: RunConfig) -> str:
     change = decades(1.0, float(predicted.product[0]))
     branch = TEXTS("branch", forward=forward, backward=backward)
     if cfg.residual and cfg.norm == "none":
-        outcome = f"grows only {factor(change)} times" if predicted.gradient is not None else TEXTS("grows more")
-        outcome = "explodes" if change > EXPLODES_DECADES else outcome
+        if change > EXPLODES_DECADES:
+            outcome = "explodes"
+        elif predicted.gradient is not None:
+            outcome = f"grows only {factor(change)} times"
+        else:
+            outcome = TEXTS("grows more")
         passed = (1 + backward) ** 0.5
         more = TEXTS("residual alone", backward=backward, passed=passed, depth=cfg.depth, outcome=outcome)
         return f"{branch} {more} {_doubling_sentence(cfg, forward, predicted)}"
@@ -177,7 +188,10 @@ def _geometric_mean(values: np.ndarray) -> float:
 
 
 def _doubling_sentence(cfg: RunConfig, added: float, predicted: Law) -> str:
-    """The depth in which a stream without a norm doubles, from what the first branch adds, or that its mean adds up."""
+    """How a stream without a norm grows: the depth in which it doubles, or that the means of the branches add up.
+
+    `added`: what the first branch adds to a mean square of 1.
+    """
     if cfg.layers_per_branch == 1 and abs(moments(cfg.activation).mean) > CENTRED:
         square = predicted.mean_square
         assert square is not None
@@ -187,7 +201,7 @@ def _doubling_sentence(cfg: RunConfig, added: float, predicted: Law) -> str:
 
 
 def _balance_sentence(change: float) -> str:
-    """Whether the branches make up for what the norms take, from the change of the product in decades."""
+    """Whether the branches restore what the norms take; `change`: that of the product, in decades."""
     if abs(change) < UNCHANGED_DECADES:
         return TEXTS("balanced")
     if change < 0:

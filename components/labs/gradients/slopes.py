@@ -40,14 +40,15 @@ def draw() -> None:
     settings = form.draw(ShownSlopes, KEY)
     shown, z, spread = settings.shown, settings.z, settings.spread
     draw_charts(KEY, curve_chart("Activation φ(z)", shown, False, z), curve_chart("Derivative φ'(z)", shown, True, z))
-    (steepest_z, steepest_slope), square = steepest_point("sigmoid"), moments("sigmoid", spread**2).slope
+    steepest_z, steepest_slope = steepest_point("sigmoid")
+    square = moments("sigmoid", spread**2).slope
     steep = {"most": steepest_slope, "at": steepest_z}
     draw_sentence(TEXTS("bound", spread=spread, square=square, passed=square**0.5, **steep))
     _draw_table(shown, z, spread)
 
 
 def _draw_table(shown: Sequence[str], z: float, spread: float) -> None:
-    """φ' at z, its maximum, and the Gaussian means by quadrature."""
+    """Draws a table of φ' at z, its maximum, and the means under a Gaussian with this standard deviation."""
     names = [name for name in ACTIVATIONS if name in shown]
     maxima = [steepest_point(name) for name in names]
     means = [moments(name, spread**2) for name in names]
@@ -90,6 +91,7 @@ def curve_chart(title: str, shown: Sequence[str], derivative: bool, z: float) ->
 
 
 def _style(order: int, hue: str) -> dict[str, Any]:
-    """The line of an activation: a dash of its own for each of seven; the next seven have other shades."""
+    """The style of the line of activation number `order`: each combination of dash and shade occurs once."""
     shade = (order + order // len(DASHES)) % 4
-    return {"hue": hue, "shade": shade, "line": {"dash": DASHES[order % len(DASHES)], "width": 3 if order == 0 else 2}}
+    width = 3 if order == 0 else 2  # pixels
+    return {"hue": hue, "shade": shade, "line": {"dash": DASHES[order % len(DASHES)], "width": width}}

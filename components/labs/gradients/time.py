@@ -53,20 +53,31 @@ def draw() -> None:
 
 
 def gradient_sentence(lines: dict[str, np.ndarray]) -> str:
-    """The gradient that is left at the first token, by cell and past attention."""
+    """The share of the gradient that reaches the first token, by cell and through attention."""
     plain = lines["plain"]
     change = decades(float(plain[0]), float(plain[-1]))
-    heading = "vanishes in time" if change < -1 else "explodes in time" if change > 1 else "arrives in time"
-    return TEXTS(heading, back=len(plain) - 1, **{name: _share_left(line) for name, line in lines.items()})
+    heading = "arrives in time"
+    if change < -1:
+        heading = "vanishes in time"
+    elif change > 1:
+        heading = "explodes in time"
+    shares = {name: _share_at_first_token(line) for name, line in lines.items()}
+    return TEXTS(heading, back=len(plain) - 1, **shares)
 
 
 def distance_chart(lines: dict[str, np.ndarray]) -> Figure:
     """The gradients by how many tokens they have come back, a line for each cell and for attention."""
-    sites, roles = range(len(lines["plain"])), ("now", "other", "formula", "initial")
-    title, x = "Gradient by distance in time", "tokens back"
-    return line_chart(title, sites, lines, roles, x=x, unit="RMS", hue=GRADIENT)
+    return line_chart(
+        "Gradient by distance in time",
+        range(len(lines["plain"])),
+        lines,
+        ("now", "other", "formula", "initial"),
+        x="tokens back",
+        unit="RMS",
+        hue=GRADIENT,
+    )
 
 
-def _share_left(line: np.ndarray) -> str:
+def _share_at_first_token(line: np.ndarray) -> str:
     """The gradient at the first token as a multiple of that at the last."""
     return number(float(line[-1] / line[0]), 2) if np.isfinite(line).all() else "beyond float64"

@@ -1,6 +1,6 @@
 """Closer look at a batch's statistics: their errors, and a recurrent net that runs out of sequences."""
 
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
 from typing import Annotated, Any
 
 import numpy as np
@@ -44,7 +44,7 @@ class ReadSequences(Settings):
 
 
 def draw_batches(table: LabTable) -> None:
-    """Statistics of batches drawn from the table around the true ones, and one token among changing neighbours."""
+    """Draws the statistics of random batches of the table's tokens, and the results of one token in them."""
     values, row = table.values, table.row
     features = numbered_choices("feature", values.shape[1])
     settings = form.draw(DrawnBatches, f"{KEY}_batches", legal={"feature": features})
@@ -64,8 +64,9 @@ def draw_batches(table: LabTable) -> None:
 
 
 def draw_recurrent_cell(_table: LabTable) -> None:
-    """A batch of sequences of different lengths through a recurrent cell, and the statistics of either norm."""
-    statistics = recurrent_statistics(*astuple(form.draw(ReadSequences, f"{KEY}_rnn")))
+    """Draws the statistics of both norms in a recurrent cell that reads sequences of different lengths."""
+    settings = form.draw(ReadSequences, f"{KEY}_rnn")
+    statistics = recurrent_statistics(settings.count, settings.seed)
     st.latex(r"h_t=\tanh\bigl(N(W_h h_{t-1}+W_x x_t)\bigr)")
     draw_finding(lengths_sentence(statistics))
     steps = range(1, len(statistics.sequences_left) + 1)
@@ -87,14 +88,15 @@ def statistics_sentence(batches: Estimates, size: int) -> str:
     """How far mean and variance of the batches are from the true ones."""
     if not batches.variance:
         return TEXTS("no spread to estimate")
-    sigma, off = np.sqrt(batches.variance), np.sqrt(((batches.means - batches.mean) ** 2).mean())
+    sigma = np.sqrt(batches.variance)
+    mean_error = np.sqrt(((batches.means - batches.mean) ** 2).mean())
     shares = {"variance": batches.variances.mean() / batches.variance, "expected": (size - 1) / size}
     spread = batches.variances.std() / batches.variance
-    return TEXTS("batches are off", size=size, off=off, formula=sigma / np.sqrt(size), spread=spread, **shares)
+    return TEXTS("batches are off", size=size, off=mean_error, formula=sigma / np.sqrt(size), spread=spread, **shares)
 
 
 def results_sentence(batches: Estimates, size: int, name: str) -> str:
-    """How far the result of one token moves with its neighbours."""
+    """How much the result of one token depends on its neighbours in the batch."""
     if batches.batch_norm_results is None:
         return TEXTS("batch of one", token=name, layer=batches.layer_norm_result)
     low, high = np.quantile(batches.batch_norm_results, (0.05, 0.95))
@@ -104,15 +106,22 @@ def results_sentence(batches: Estimates, size: int, name: str) -> str:
 
 def lengths_sentence(statistics: RecurrentStatistics) -> str:
     """The statistics of batch norm towards the end of the batch, where few sequences are left."""
-    left = statistics.sequences_left
-    alone = left.count(1)
-    if alone:
-        when = "step" if alone == 1 else f"{alone} steps"
-        batch_norm = TEXTS("last sequence", steps=when, size=statistics.layer_norm_rms[-1])
+    sequences_left = statistics.sequences_left
+    steps_alone = sequences_left.count(1)
+    if steps_alone:
+        steps = "step" if steps_alone == 1 else f"{steps_alone} steps"
+        batch_norm = TEXTS("last sequence", steps=steps, size=statistics.layer_norm_rms[-1])
     else:
         batch_norm = TEXTS("variances", least=min(statistics.variance), most=max(statistics.variance))
     lengths = ", ".join(map(str, statistics.lengths))
-    return TEXTS("lengths", lengths=lengths, first=left[0], steps=len(left), last=left[-1], batch_norm=batch_norm)
+    return TEXTS(
+        "lengths",
+        lengths=lengths,
+        first=sequences_left[0],
+        steps=len(sequences_left),
+        last=sequences_left[-1],
+        batch_norm=batch_norm,
+    )
 
 
 def statistics_chart(batches: Estimates) -> Figure:
