@@ -30,7 +30,7 @@ Row = tuple[str, str]
 
 
 def _registry(entries: Mapping[str, Any]) -> Callable[[], Iterable[Row]]:
-    """A function that yields the rows of a registry: key, and description with source."""
+    """Returns a function that yields the rows of a registry: key, and description with source."""
 
     def rows() -> Iterable[Row]:
         for key, entry in entries.items():
@@ -40,16 +40,19 @@ def _registry(entries: Mapping[str, Any]) -> Callable[[], Iterable[Row]]:
 
 
 def _fields() -> Iterable[Row]:
-    for name, (kinds, knob) in knobs().items():
-        default = getattr(RunConfig, name)
+    """Rows of the configuration's fields: name, and help with legal values and default."""
+    for name, (types, knob) in knobs().items():
         if name == "overrides":
             yield name, f"{knob.help} Legal is for example 1-8.norm.none,9.identity.true. Default: none."
+            continue
+        default = getattr(RunConfig, name)
+        default_text = f"{default:g}" if isinstance(default, float) else str(default)
+        if types == (bool,):
+            legal = "true or false"
+            default_text = default_text.lower()
         else:
-            legal = "true or false" if kinds == (bool,) else knob.legal_values()
-            written = (
-                str(default).lower() if kinds == (bool,) else f"{default:g}" if isinstance(default, float) else default
-            )
-            yield name, f"{knob.help} Legal is {legal}. Default: {written}."
+            legal = knob.legal_values()
+        yield name, f"{knob.help} Legal is {legal}. Default: {default_text}."
 
 
 CATALOGUE: dict[str, Callable[[], Iterable[Row]]] = {
@@ -85,4 +88,4 @@ def listing(part: str | None) -> str:
 def _aligned(rows: Iterable[Row]) -> str:
     rows = list(rows)
     width = max(len(key) for key, _ in rows) + 2
-    return "\n".join(f"{key:<{width}}{reading}" for key, reading in rows)
+    return "\n".join(f"{key:<{width}}{description}" for key, description in rows)

@@ -33,7 +33,7 @@ from models.spec.query import BOOLEANS
 if TYPE_CHECKING:
     from models.training import Run
 
-BAR = 30  # characters of the progress bar
+BAR_CHARS = 30  # length of the progress bar
 SLICE_SECONDS = 0.2  # between updates of the progress bar and of the log
 
 
@@ -55,30 +55,30 @@ def _parser() -> Parser:
     parser = Parser(prog="python -m models", description="Residual connections and normalisation, measured.")
     commands = parser.add_subparsers(required=True, metavar="command")
     train = commands.add_parser("train", help="train one configuration and report the findings")
-    _configuration_arguments(train)
+    _add_configuration_arguments(train)
     train.add_argument("--steps", metavar="N", help="length of the run")
     train.add_argument("--csv", metavar="PATH", help="write the log, one row per step and site")
     train.add_argument("--json", metavar="PATH", help="write the configuration")
     train.add_argument("--out", metavar="DIR", help="write the run's log to this folder, for `open` and `play`")
     train.add_argument("--progress", action="store_true", help="draw the progress bar even if stderr is no terminal")
     train.set_defaults(command=_train)
-    signal = commands.add_parser("signal", help="activation and gradient at initialisation, on Gaussian input")
-    _configuration_arguments(signal)
-    signal.add_argument(
+    signal_ = commands.add_parser("signal", help="activation and gradient at initialisation, on Gaussian input")
+    _add_configuration_arguments(signal_)
+    signal_.add_argument(
         "--seeds", type=positive_count, default=2, metavar="N", help="seeds to average over (default 2)"
     )
-    signal.add_argument(
+    signal_.add_argument(
         "--rows", type=positive_count, default=256, metavar="N", help="tokens of Gaussian input (default 256)"
     )
-    signal.add_argument("--csv", metavar="PATH", help="write one row per seed and site")
-    signal.set_defaults(command=_signal)
+    signal_.add_argument("--csv", metavar="PATH", help="write one row per seed and site")
+    signal_.set_defaults(command=_signal)
     map_ = commands.add_parser("map", help="compute a map from its specification; a stopped map resumes")
     command.add_arguments(map_)
     map_.set_defaults(command=command.run)
     check = commands.add_parser(
         "coordinates", help="RMS of all sites and logits over width or depth, before and after the first updates"
     )
-    _configuration_arguments(check)
+    _add_configuration_arguments(check)
     coordinate_check.add_arguments(check)
     check.set_defaults(command=_coordinates)
     open_ = commands.add_parser(
@@ -97,7 +97,7 @@ def _parser() -> Parser:
     return parser
 
 
-def _configuration_arguments(parser: argparse.ArgumentParser) -> None:
+def _add_configuration_arguments(parser: argparse.ArgumentParser) -> None:
     start = parser.add_mutually_exclusive_group()
     start.add_argument("--arrangement", metavar="NAME", help="start from a named arrangement (see: list arrangements)")
     start.add_argument(
@@ -141,7 +141,9 @@ def _train(args: argparse.Namespace) -> int:
         append_to_log(run, log)
         print(f"log {log.folder}")
     trace = run.trace()
-    print("\n".join([stopped] * bool(stopped) + findings(cfg, trace)))
+    if stopped:
+        print(stopped)
+    print("\n".join(findings(cfg, trace)))
     if digest:
         print(digest)
     _write(args.csv, trace_csv(trace))
@@ -191,7 +193,10 @@ def _open_log(folder: str, run: "Run") -> RunLog:
 
 
 def newest_log(path: Path, typed: str) -> RunLog:
-    """Newest run of this version in a folder, or the run that is the folder. ValueError without one."""
+    """Log of the newest run of this version in `path`, a folder of runs or of one run. ValueError without one.
+
+    `typed`: the path as the user typed it, for the error.
+    """
     logs = [RunLog(head.parent) for head in (*path.glob(HEAD_FILE), *path.glob(f"*/{HEAD_FILE}"))]
     usable = [log for log in logs if log.head is not None and log.head.made_by == engine_fingerprint() and log.length]
     if not usable:
@@ -210,11 +215,12 @@ def _app_target(path: Path, typed: str) -> tuple[dict[str, str], str]:
 
 
 def _open(args: argparse.Namespace) -> int:
-    message, page = _app_target(Path(args.path).resolve(), args.path)
+    """Starts the app, opens its address in a browser, and waits for the server to end."""
+    variables, page = _app_target(Path(args.path).resolve(), args.path)
     app = Path(__file__).parents[1] / "app.py"
     flags = ("--server.headless=true", "--server.address=localhost")
     command = [sys.executable, "-m", "streamlit", "run", str(app), *flags]
-    environment = os.environ | message
+    environment = os.environ | variables
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # raises, so that `finally` ends the server
     with subprocess.Popen(command, cwd=app.parent, env=environment, stdout=subprocess.PIPE, text=True) as server:
         assert server.stdout is not None
@@ -253,7 +259,6 @@ def configuration(args: argparse.Namespace) -> RunConfig:
     """Configuration that the arguments name. ValueError with a sentence if it is illegal or over budget."""
     fields = dict(_assignment(text) for text in args.set)
     fields |= {name: text for name in ("seed", "steps") if (text := getattr(args, name, None)) is not None}
-    # Text that does not parse stays text, which the field's own check rejects.
     values: dict[str, Any] = {
         name: _value(knobs()[name][0], text) for name, text in fields.items() if name != "overrides"
     }
@@ -279,6 +284,7 @@ def _start_configuration(start: str) -> RunConfig:
 
 
 def _assignment(text: str) -> tuple[str, str]:
+    """Name and value of "field=value". ValueError without a value or for an unknown field."""
     name, sign, value = text.partition("=")
     if not sign:
         raise ValueError(f"--set {text} has no value; write --set field=value")
@@ -287,29 +293,32 @@ def _assignment(text: str) -> tuple[str, str]:
     return name, value
 
 
-def _value(kinds: tuple[type, ...], text: str) -> object:
-    if bool in kinds:
+def _value(types: tuple[type, ...], text: str) -> object:
+    """Parses a field's value; text that does not parse stays text, which the field's own check rejects."""
+    if bool in types:
         return BOOLEANS.get(text.lower(), text)
-    for kind in (int, float):
-        if kind in kinds:
+    for number_type in (int, float):
+        if number_type in types:
             try:
-                return kind(text)
+                return number_type(text)
             except ValueError:
                 continue
     return text
 
 
-def _print_heading(cfg: RunConfig, more: str) -> None:
+def _print_heading(cfg: RunConfig, details: str) -> None:
+    """Prints a configuration in three lines: its arrangement, its size with `details`, and its link."""
     name = arrangement_of(cfg) or "no named arrangement"
-    reading = f" {ARRANGEMENTS[name].description}" if name in ARRANGEMENTS else ""
-    print(f"{name}.{reading}\n{cfg.net} on {cfg.task}, depth {cfg.depth}, width {cfg.width}, seed {cfg.seed}, {more}")
+    description = f" {ARRANGEMENTS[name].description}" if name in ARRANGEMENTS else ""
+    size = f"depth {cfg.depth}, width {cfg.width}, seed {cfg.seed}"
+    print(f"{name}.{description}\n{cfg.net} on {cfg.task}, {size}, {details}")
     print(f"link ?{urlencode(cfg.to_query())}")
 
 
 def _draw_progress(step: int, steps: int, is_shown: bool) -> None:
     if is_shown:
-        filled = BAR * step // steps
-        print(f"\r[{'#' * filled}{'.' * (BAR - filled)}] {step}/{steps} ", end="", file=sys.stderr, flush=True)
+        filled = BAR_CHARS * step // steps
+        print(f"\r[{'#' * filled}{'.' * (BAR_CHARS - filled)}] {step}/{steps} ", end="", file=sys.stderr, flush=True)
 
 
 def _check_writable(path: str | None) -> None:

@@ -1,7 +1,7 @@
-"""The story: its runs, its scenes, and the net that the reader builds, which the address keeps."""
+"""The page Story: its scenes, their runs, and the net that the reader builds. The address stores scene and net."""
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import streamlit as st
 
@@ -23,19 +23,38 @@ from models.service.client import trainer
 from models.spec import RunConfig
 
 NAME = "story"
-DIGIT = 3  # the first scene's, of the ten
+DIGIT = 3  # the digit that enters the net in the first scene
 MAX_BLOCKS = 64  # of the reader's own net
-PLAIN: dict[str, object] = {"residual": False, "norm": "none"}
-SHALLOW, FADES, GROWS, MERGES, LEVELS = (
-    RunConfig(depth=2, **PLAIN),  # type: ignore[arg-type]
-    RunConfig(**PLAIN),  # type: ignore[arg-type]
-    RunConfig(norm="none"),
-    RunConfig(residual=False),
-    RunConfig(),
+SHALLOW = RunConfig(depth=2, residual=False, norm="none")
+FADES = RunConfig(residual=False, norm="none")
+GROWS = RunConfig(norm="none")
+MERGES = RunConfig(residual=False)
+LEVELS = RunConfig()
+FIRST_CHOICE = Choice(depth=24, max_depth=MAX_BLOCKS, residual=True, norm=True)  # learns, until the reader breaks it
+
+# Heights of panels in pixels; the panels of the first scene are lower.
+FIRST_CURVE_HEIGHT = 92
+CURVE_HEIGHT = 110
+FIRST_STACK_HEIGHT = 84
+STACK_HEIGHT = 90
+PATHS_HEIGHT = 330
+
+
+class ScenePlayback(NamedTuple):
+    """Whether a scene plays by itself, and whether the page requests all rows of its run before it is reached."""
+
+    plays: bool
+    prefetch: bool
+
+
+PLAYBACK = (  # by scene
+    ScenePlayback(plays=True, prefetch=True),
+    ScenePlayback(plays=False, prefetch=False),
+    ScenePlayback(plays=False, prefetch=True),
+    ScenePlayback(plays=False, prefetch=True),
+    ScenePlayback(plays=True, prefetch=True),
+    ScenePlayback(plays=False, prefetch=False),
 )
-# By scene: whether it plays by itself, and whether its page asks the trainer for the whole run.
-PLAYBACK = ((True, True), (False, False), (False, True), (False, True), (True, True), (False, False))
-FIRST_CHOICE = Choice(depth=24, max_depth=MAX_BLOCKS, residual=True, norm=True)  # it learns, and the reader breaks it
 
 STORY_SCENE = Key("story_scene", 1)
 STORY_LEFT = Key("story_left", False)  # whether the reader has pressed the button to Start
@@ -51,13 +70,21 @@ def draw() -> None:
     configurations = [SHALLOW, FADES, GROWS, MERGES, LEVELS, _net(choice)]
     runs = [words.SceneRun(cfg, view_at(cfg)[0], trainer().log(cfg)) for cfg in configurations]
     texts = words.scene_texts(runs, digit=DIGIT)
-    scenes = [
-        Scene(title, text, run, _panels(configurations[run], run), plays, whole)
-        for run, ((title, text), (plays, whole)) in enumerate(zip(texts, PLAYBACK, strict=True))
-    ]
+    scenes = []
+    for run, ((title, text), playback) in enumerate(zip(texts, PLAYBACK, strict=True)):
+        panels = _panels(configurations[run], run)
+        scenes.append(Scene(title, text, run, panels, plays=playback.plays, prefetch=playback.prefetch))
     scenes[-1] = replace(scenes[-1], choice=choice, after=words.outcome_sentence(runs[-1]))
-    keys = "" if not projector.is_on() else words.TEXTS("in class") if following.teacher_key() else projector.SCENES
-    player(NAME, configurations, [], scenes=scenes, keys=keys, scene=_scene(), on_scene=_go_to_scene, on_choice=_choose)
+    player(
+        NAME,
+        configurations,
+        [],
+        scenes=scenes,
+        keys=_keyboard_hint(),
+        scene=_scene(),
+        on_scene=_go_to_scene,
+        on_choice=_choose,
+    )
     if last_scene(NAME) >= tour.STORY_SCENE:
         tour.mark_done("story")
     poll_while(
@@ -72,26 +99,40 @@ def draw() -> None:
     )
 
 
-def _panels(cfg: RunConfig, run: int) -> list[Panel]:
-    """A scene's panels: the first shows one block and the digit that enters, the others the paths of ten digits.
+def _keyboard_hint() -> str:
+    """How the keyboard changes scenes on a projector; empty elsewhere."""
+    if not projector.is_on():
+        return ""
+    return words.TEXTS("in class") if following.teacher_key() else projector.SCENES
 
-    On a projector the block has the whole width.
+
+def _panels(cfg: RunConfig, run: int) -> list[Panel]:
+    """Panels of a scene, in order. `run`: the index of its run, 0 in the first scene.
+
+    The first scene shows one block and the digit that enters, the others the paths of ten digits. On a projector the
+    block has the whole width.
     """
-    half, is_first, large = COLUMNS // 2, run == 0, projector.is_on()
-    curve = Curve(
-        "Loss", run, half, level=guessing_loss(cfg), height=projector.CURVE if large else 92 if is_first else 110
-    )
+    half = COLUMNS // 2
+    is_first = run == 0
+    is_projected = projector.is_on()
+    curve_height = FIRST_CURVE_HEIGHT if is_first else CURVE_HEIGHT
+    if is_projected:
+        curve_height = projector.CURVE
+    stack_height = FIRST_STACK_HEIGHT if is_first else STACK_HEIGHT
     span = COLUMNS if is_first else half
-    block = block_panel(cfg, "One block", run, COLUMNS if large else span)
-    stack = StackPanel(run=run, span=span, blocks=stack_blocks(cfg), height=84 if is_first else 90, scale="shared")
+    curve = Curve("Loss", run, half, level=guessing_loss(cfg), height=curve_height)
+    block = block_panel(cfg, "One block", run, COLUMNS if is_projected else span)
+    stack = StackPanel(run=run, span=span, blocks=stack_blocks(cfg), height=stack_height, scale="shared")
     if is_first:
         return [block, Digit(f"The digit {DIGIT}", run, half, which=DIGIT), curve, stack]
-    paths = SamplePaths("Ten unseen digits", run, half, runs=[run], labels=[""], subject="ten digits", height=330)
-    return [block, paths, curve, stack] if large else [paths, block, curve, stack]
+    paths = SamplePaths(
+        "Ten unseen digits", run, half, runs=[run], labels=[""], subject="ten digits", height=PATHS_HEIGHT
+    )
+    return [block, paths, curve, stack] if is_projected else [paths, block, curve, stack]
 
 
 def _scene() -> int:
-    """The scene in the address, else the one chosen last, else the first."""
+    """Number of the scene, from 1: the one in the address, else the last one shown, else the first."""
     text = st.query_params.get("scene", "1")
     with address.adopting("scene") as fresh:
         if fresh:
@@ -100,6 +141,7 @@ def _scene() -> int:
 
 
 def _go_to_scene(scene: int) -> None:
+    """Stores the scene that the browser shows, and moves the class to it if a teacher leads one."""
     if not 1 <= scene <= len(PLAYBACK):
         return
     STORY_SCENE.put(scene)
@@ -109,20 +151,21 @@ def _go_to_scene(scene: int) -> None:
 
 
 def _own_choice() -> Choice:
-    """The reader's own net, from the address if it holds one."""
+    """The reader's own net: from the address, else the last choice, else FIRST_CHOICE."""
     query = st.query_params.to_dict()
     with address.adopting("depth", "residual", "norm") as fresh:
         if fresh and {"depth", "residual", "norm"} & query.keys():
             text = query.get("depth", "")
             is_number = text.isdecimal() and len(text) < 4
             depth = min(max(int(text), 1), MAX_BLOCKS) if is_number else FIRST_CHOICE.depth
-            residual, norm = query.get("residual") == "true", query.get("norm") == "true"
+            residual = query.get("residual") == "true"
+            norm = query.get("norm") == "true"
             STORY_CHOICE.put(Choice(depth, MAX_BLOCKS, residual, norm))
     return STORY_CHOICE.get() or FIRST_CHOICE
 
 
 def _choose(fields: dict[str, Any]) -> None:
-    """Adopts a choice that a browser reports, if it is legal."""
+    """Stores the net that the browser reports, in the session and the address; ignores invalid values."""
     depth, residual, norm = (fields.get(name) for name in ("depth", "residual", "norm"))
     if type(depth) is not int or not 1 <= depth <= MAX_BLOCKS:
         return

@@ -9,7 +9,7 @@ import io
 import socket
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, NamedTuple
 from urllib.parse import urlencode, urlsplit
 
 import streamlit as st
@@ -34,19 +34,35 @@ from models.spec.settings import Settings
 TEXTS = Texts("teacher")
 
 PLAYGROUND = stops.PLAYGROUND
-CLASS, OPENED, PLAN = following.KEY, "key", "plan"  # in this page's address
+# Parameters of this page's address.
+CLASS_PARAMETER = following.KEY
+KEY_PARAMETER = "key"
+PLAN_PARAMETER = "plan"
 SEAT = "seat"  # the cookie by which a proxy chooses a replica, see docs/server.md
-PASSWORD, PLANNED, SHOWN = "teacher_password", "teacher_plan", "teacher_shown"  # widgets
+# Keys of widgets.
+PASSWORD_WIDGET = "teacher_password"
+PLAN_WIDGET = "teacher_plan"
+STOP_WIDGET = "teacher_shown"
 MAX_PASSWORD_CHARS = 100
-OWN_HOSTS = ("localhost", "127.0.0.1", "::1")
-PAGES = {  # path and title
-    "start": ("", "The four nets of Start"),
-    "story": ("story", "The story"),
-    PLAYGROUND: (PLAYGROUND, "The playground with its current network"),
+LOCAL_HOSTS = ("localhost", "127.0.0.1", "::1")
+
+
+class LinkedPage(NamedTuple):
+    """A page that a link can open, apart from lessons."""
+
+    path: str
+    title: str
+
+
+PAGES = {
+    "start": LinkedPage("", "The four nets of Start"),
+    "story": LinkedPage("story", "The story"),
+    PLAYGROUND: LinkedPage(PLAYGROUND, "The playground with its current network"),
 }
-# What a link can hide in a lesson, and in the playground beside its fields.
+# Parts that a link can hide, in a lesson, in the playground in addition to its fields, and on other pages.
 LESSON_PARTS = ("answers", "lessons", "verdict", "export")
 PLAYGROUND_PARTS = ("arrangement", "verdict", "theory", "instruments", "export")
+PAGE_PARTS = ("verdict",)
 
 TEACHER_CLASS: Key[tuple[str, str]] = Key("teacher_class", ("", ""))  # code and key of the open class
 TEACHER_PLAN = Key("teacher_plan_text", "")  # as in the address
@@ -77,7 +93,10 @@ def draw() -> None:
 
 
 def _draw_opening(plan: Sequence[str]) -> tuple[str, str]:
-    """Code and key of this page's class. Without an open class both are empty, and a button that opens one is drawn."""
+    """Returns code and key of this page's class. Without an open one it draws a button that opens it, and returns "".
+
+    `plan`: the stops of the new class.
+    """
     code, key = _current_class()
     refusal = TEACHER_REFUSED.pop()
     if key:
@@ -85,17 +104,17 @@ def _draw_opening(plan: Sequence[str]) -> tuple[str, str]:
             return code, key
         _draw_closed(code, key)
     st.markdown(TEXTS("no account"))
-    new_class = code_from(st.query_params.get(CLASS, "")) or code  # empty for any code
+    new_class = code_from(st.query_params.get(CLASS_PARAMETER, "")) or code  # empty for any code
     seat = visitor.cookie(SEAT)
     if seat and seat != new_class:
-        query = urlencode({CLASS: new_class or new_code(), PLAN: ",".join(plan)}, safe=",")
+        query = urlencode({CLASS_PARAMETER: new_class or new_code(), PLAN_PARAMETER: ",".join(plan)}, safe=",")
         link = f"{address.app_url('teacher')}/teacher?{query}"
         st.link_button("Open a class", link, icon=":material/groups:", type="primary")
         st.caption(TEXTS("new tab"))
         return "", ""
     if class_password():
         tip = TEXTS("password")
-        st.text_input("Password", key=PASSWORD, type="password", max_chars=MAX_PASSWORD_CHARS, help=tip)
+        st.text_input("Password", key=PASSWORD_WIDGET, type="password", max_chars=MAX_PASSWORD_CHARS, help=tip)
     st.button(
         "Open a class", key="teacher_open", icon=":material/groups:", type="primary", on_click=_open, args=(new_class,)
     )
@@ -105,6 +124,7 @@ def _draw_opening(plan: Sequence[str]) -> tuple[str, str]:
 
 
 def _draw_closed(code: str, key: str) -> None:
+    """Draws that a class is closed, with a button that reopens it as long as that is possible."""
     if classes.board().can_reopen(code, key):
         st.info(f"Class {code} is closed.")
         label = "Undo: open it again, with its guesses"
@@ -117,18 +137,19 @@ def _draw_closed(code: str, key: str) -> None:
 
 def _current_class() -> tuple[str, str]:
     """Code and key of this visit's class, from the address or the last visit of this page."""
-    code, key = code_from(st.query_params.get(CLASS, "")), st.query_params.get(OPENED, "")
-    with address.adopting(CLASS, OPENED) as fresh:
+    code, key = code_from(st.query_params.get(CLASS_PARAMETER, "")), st.query_params.get(KEY_PARAMETER, "")
+    with address.adopting(CLASS_PARAMETER, KEY_PARAMETER) as fresh:
         if fresh and code and is_valid_key(key):
             TEACHER_CLASS.put((code, key))
     code, key = TEACHER_CLASS.get()
     if code and key:
-        address.collect_changes({CLASS: code, OPENED: key})
+        address.collect_changes({CLASS_PARAMETER: code, KEY_PARAMETER: key})
     return code, key
 
 
 def _open(new_class: str) -> None:
-    password = str(session.widget_value(PASSWORD, ""))
+    """Opens a class with this code, or any code if it is empty; a wrong password or a full board stores a refusal."""
+    password = str(session.widget_value(PASSWORD_WIDGET, ""))
     if not hmac.compare_digest(password.encode(), class_password().encode()):
         TEACHER_REFUSED.put(TEXTS("wrong password"))
         return
@@ -162,6 +183,7 @@ def _draw_class(code: str, key: str, state: ClassState) -> None:
 
 
 def _draw_lead_buttons(code: str, key: str, state: ClassState) -> None:
+    """Draws the buttons that reveal answers, change the stop, open the projector, and let students work alone."""
     class_board = classes.board()
     st.button(
         "Reveal",
@@ -196,7 +218,7 @@ def _draw_lead_buttons(code: str, key: str, state: ClassState) -> None:
 
 
 def _draw_endings(code: str, key: str, state: ClassState) -> None:
-    """Draws buttons that delete, which ask first and can be undone, and the download of the results."""
+    """Draws buttons that clear the board or close the class, with confirmation and undo, and a download of results."""
     class_board = classes.board()
     suffix = f"asks_{state.version}"  # a change of the class gives new popovers, which are closed
     with st.container(horizontal=True):
@@ -226,15 +248,16 @@ def _csv(results: list[tuple[str, str, str, int]]) -> str:
 
 
 def _draw_plan(code: str, key: str, state: ClassState | None, plan: Sequence[str]) -> None:
-    """Draws the plan of the lesson, and the choice of anything else to show."""
+    """Draws the editor of the lesson's plan, and in an open class (`state`) a choice of any other stop to show."""
     current = stops.playground_stop(shown_config.last_good())
     story = [f"{stops.STORY}-{scene}" for scene in range(1, stops.STORY_SCENES + 1)]
-    all_stops = list(dict.fromkeys([stops.START, *LESSONS, *story, current, *plan, *(state.plan if state else ())]))
-    session.set_widget(PLANNED, list(plan))
+    class_plan = state.plan if state else ()
+    all_stops = list(dict.fromkeys([stops.START, *LESSONS, *story, current, *plan, *class_plan]))
+    session.set_widget(PLAN_WIDGET, list(plan))
     st.multiselect(
         "Plan of the lesson",
         all_stops,
-        key=PLANNED,
+        key=PLAN_WIDGET,
         format_func=title_of,
         help=TEXTS("order"),
         max_selections=MAX_STOPS,
@@ -243,9 +266,14 @@ def _draw_plan(code: str, key: str, state: ClassState | None, plan: Sequence[str
     )
     st.caption(TEXTS("address"))
     if state is not None:
-        session.set_initial(SHOWN, None)
+        session.set_initial(STOP_WIDGET, None)
         stop = st.selectbox(
-            "Show something else", all_stops, index=None, key=SHOWN, format_func=title_of, placeholder="Choose what"
+            "Show something else",
+            all_stops,
+            index=None,
+            key=STOP_WIDGET,
+            format_func=title_of,
+            placeholder="Choose what",
         )
         if stop:
             args = (code, key, str(stop))
@@ -253,22 +281,23 @@ def _draw_plan(code: str, key: str, state: ClassState | None, plan: Sequence[str
 
 
 def _change_plan(code: str, key: str) -> None:
+    """Stores the plan that the widget shows, in the address, the session and the class."""
     address.reapply_widgets()
-    plan = ",".join(session.widget_value(PLANNED, []))
-    address.collect_changes({PLAN: plan or None})
+    plan = ",".join(session.widget_value(PLAN_WIDGET, []))
+    address.collect_changes({PLAN_PARAMETER: plan or None})
     TEACHER_PLAN.put(plan)
     classes.board().set_plan(code, key, _current_plan())
 
 
 def _current_plan() -> tuple[str, ...]:
-    """The plan in the address, else the last choice; the usual plan if that has no stop."""
-    with address.adopting(PLAN) as fresh:
-        text = st.query_params.get(PLAN)
+    """Stops of the plan in the address, else of the last choice; the default plan if that has none."""
+    with address.adopting(PLAN_PARAMETER) as fresh:
+        text = st.query_params.get(PLAN_PARAMETER)
         if fresh and text is not None:
             TEACHER_PLAN.put(",".join(stops.plan_from(text)))
     plan = TEACHER_PLAN.get()
     if plan:
-        address.collect_changes({PLAN: plan})
+        address.collect_changes({PLAN_PARAMETER: plan})
     return stops.plan_from(plan) or stops.DEFAULT_PLAN
 
 
@@ -276,14 +305,20 @@ def _current_plan() -> tuple[str, ...]:
 
 
 def _draw_handout() -> None:
-    """Draws a link, as for homework, that opens a page with parts of it hidden."""
+    """Draws a link, for homework for example, to a page with some of its parts hidden."""
     target = _draw_target()
-    playground_parts = (*PLAYGROUND_PARTS, *(name for name in knobs() if name != "overrides"))
-    names = LESSON_PARTS if target in LESSONS else playground_parts if target == PLAYGROUND else ("verdict",)
-    usual = Handout(hide=LESSON_PARTS[:2] if target in LESSONS else ())
-    key = f"teacher_{target in LESSONS}{'_page' * (target in ('start', 'story'))}"
+    names: tuple[str, ...] = PAGE_PARTS
+    is_lesson = target in LESSONS
+    key = f"teacher_{is_lesson}"
+    if is_lesson:
+        names = LESSON_PARTS
+    elif target == PLAYGROUND:
+        names = (*PLAYGROUND_PARTS, *(name for name in knobs() if name != "overrides"))
+    else:
+        key += "_page"
+    defaults = Handout(hide=LESSON_PARTS[:2] if is_lesson else ())
     legal = {"hide": {name: _part_label(name) for name in names}}
-    hidden = form.draw(Handout, key, usual, only=["hide"], legal=legal).hide
+    hidden = form.draw(Handout, key, defaults, only=["hide"], legal=legal).hide
     base, cfg = address.app_url("teacher"), shown_config.last_good()
     link = f"{base}/{link_to(target, cfg, hidden)}"
     left, right = st.columns(2)
@@ -304,10 +339,16 @@ def _draw_handout() -> None:
 
 def link_to(target: str, cfg: RunConfig, hidden: Sequence[str], *, large: bool = False) -> str:
     """Path and query of a link to a lesson (by its key), PLAYGROUND with a configuration, or another key of PAGES."""
-    query = {"lesson": target} if target in LESSONS else cfg.to_query() if target == PLAYGROUND else {}
-    query |= {hidden_parts.KEY: ",".join(hidden)} if hidden else {}
-    query |= {projector.KEY: projector.VALUE} if large else {}
-    path = "lessons" if target in LESSONS else PAGES[target][0]
+    query: dict[str, str] = {}
+    if target in LESSONS:
+        query["lesson"] = target
+    elif target == PLAYGROUND:
+        query |= cfg.to_query()
+    if hidden:
+        query[hidden_parts.KEY] = ",".join(hidden)
+    if large:
+        query[projector.KEY] = projector.VALUE
+    path = "lessons" if target in LESSONS else PAGES[target].path
     return f"{path}?{urlencode(query, safe=',')}" if query else path
 
 
@@ -317,23 +358,24 @@ def _part_label(name: str) -> str:
 
 
 def _draw_target() -> str:
+    """Draws the choice of the page that the link opens. Returns the key of a lesson, or of PAGES."""
     titles = {key: f"{number}. {lesson.title}" for number, (key, lesson) in enumerate(LESSONS.items(), start=1)}
-    titles |= {target: title for target, (_, title) in PAGES.items()}
-    usual = Handout(next(iter(titles)))
-    return form.draw(Handout, "teacher", usual, only=["target"], legal={"target": titles}).target
+    titles |= {target: page.title for target, page in PAGES.items()}
+    defaults = Handout(next(iter(titles)))
+    return form.draw(Handout, "teacher", defaults, only=["target"], legal={"target": titles}).target
 
 
 # --- access from other computers ---
 
 
 def _draw_reachability() -> None:
-    """Draws, if only this computer can open the links, how others can."""
+    """Draws how other computers can open the links, if only this one can now."""
     link = urlsplit(address.app_url("teacher"))
-    if link.hostname not in OWN_HOSTS:
+    if link.hostname not in LOCAL_HOSTS:
         return
     port = link.port or 80
     with st.popover("Only this computer can open it", icon=":material/warning:", type="tertiary"):
-        if str(st.get_option("server.address") or "") in OWN_HOSTS:
+        if str(st.get_option("server.address") or "") in LOCAL_HOSTS:
             st.markdown(TEXTS("start the app"))
             command = f"streamlit run app.py --server.address 0.0.0.0 --server.port {port}"
             st.code(command, language=None, wrap_lines=True)
@@ -342,7 +384,7 @@ def _draw_reachability() -> None:
 
 
 def _own_address() -> str:
-    """This machine's address in its network; empty without one. Nothing is sent."""
+    """This machine's address in its network; empty without one. It sends nothing."""
     try:
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
             probe.connect(("192.0.2.1", 9))  # a reserved address: only the route is looked up

@@ -20,16 +20,16 @@ from models.insight.theory import factor_per_sublayer
 from models.insight.words import change_in_words, factor, number
 from models.lessons.judges import DIGITS, learned
 
-SAME_FACTOR = 1.5  # factor up to which two sizes or branch shares count as the same
-NORMALISED = 0.05  # a stream this close to mean square 1 is normalised
-GROWN = 1.1  # outputs beyond this factor of the shallowest encoder's have grown
-LINEAR = 1.3  # powers of depth up to this one count as linear
-DOUBLE = 0.05  # relative distance from 2 at which a factor per block counts as a doubling
-LOOKS_LEVEL = 1.0  # decades over depth up to which a gradient looks level
-CLOSE_FACTORS = 0.05  # relative difference up to which two factors count as equal
+SAME_FACTOR = 1.5  # two sizes or branch shares within this factor count as the same
+NORMALISED_TOLERANCE = 0.05  # a stream whose mean square is this close to 1 is normalised
+MIN_GROWTH = 1.1  # an output RMS above this multiple of the shallowest encoder's has grown
+MAX_LINEAR_POWER = 1.3  # a power of depth up to this one counts as linear
+DOUBLING_TOLERANCE = 0.05  # relative distance from 2 at which a factor per block counts as a doubling
+MAX_LEVEL_DECADES = 1.0  # change over depth up to which a gradient looks level
+FACTOR_TOLERANCE = 0.05  # relative difference up to which two factors count as equal
 PRESERVED_FACTOR = 2.0  # factor up to which a mean square counts as preserved
-DEAD = 0.1  # share of dead units above which training has killed them
-VANISHED = 0.1  # share of the gradient below which it has vanished
+MIN_DEAD_SHARE = 0.1  # share of dead units above which training has killed them
+MAX_VANISHED_SHARE = 0.1  # share of the gradient below which it has vanished
 PRE_AND_POST = ("pre-norm", "post-norm")
 
 
@@ -50,7 +50,7 @@ def gradient_ratio(
 
 @judge("growth end")
 def never_explodes(values: Values) -> Judgement:
-    """How a stream grows before training, and whether a run diverges."""
+    """Whether a stream keeps its size before training, and a run at a high learning rate stays finite."""
     signal, trace = values["before training"], values["learning rate 3"]
     mean_square_ratio, divergence = growth(signal), trace.divergence
     end = f"d{divergence.sentence()[1:]}" if divergence else f"ends at loss {number(float(trace.loss[-1]))}."
@@ -73,7 +73,7 @@ def final_norm(values: Values) -> Judgement:
     measured = values["torch"]
     table = {"layers": measured.depth, "RMS by default": measured.bare, "RMS with a final norm": measured.normed}
     numbers = vars(measured) | {"final": "without" if measured.absent else "with"}
-    return Judgement(verdict([not measured.absent, measured.bare[-1] / measured.bare[0] < GROWN]), numbers, table)
+    return Judgement(verdict([not measured.absent, measured.bare[-1] / measured.bare[0] < MIN_GROWTH]), numbers, table)
 
 
 @judge("growth")
@@ -88,7 +88,7 @@ def same_growth(values: Values) -> Judgement:
 
 @judge("tokens layers condition")
 def two_collapses(values: Values) -> Judgement:
-    """Cosine of tokens and of neighbouring sublayers, in pre-norm and post-norm."""
+    """Whether both tokens and neighbouring sublayers become more alike in pre-norm than in post-norm."""
     tokens = {name: float(values[f"{name}, tokens"].cosine[-1]) for name in PRE_AND_POST}
     layers = {name: float(np.mean(values[f"{name}, layers"].neighbour_cosine)) for name in PRE_AND_POST}
     table = {"net": list(tokens), "tokens alike": list(tokens.values()), "sublayers alike": list(layers.values())}
@@ -100,11 +100,13 @@ def two_collapses(values: Values) -> Judgement:
 @judge("square blocks power times exponential")
 def power_of_depth(values: Values) -> Judgement:
     """Power of depth by which the stream's mean square grows, fitted on the second half."""
-    square = geometric_mean(values["pre-norm"].mean_square)
-    blocks = [0, len(square) // 2, len(square) - 1]
-    mean_squares = [float(square[block]) for block in blocks]
+    by_block = geometric_mean(values["pre-norm"].mean_square)
+    last_block = len(by_block) - 1
+    half_block = len(by_block) // 2
+    blocks = [0, half_block, last_block]
+    mean_squares = [float(by_block[block]) for block in blocks]
     start, half, end = mean_squares
-    power = float(np.log((end - start) / (half - start)) / np.log(blocks[2] / blocks[1]))
+    power = float(np.log((end - start) / (half - start)) / np.log(last_block / half_block))
     numbers = {
         "square": mean_squares,
         "blocks": blocks,
@@ -113,7 +115,12 @@ def power_of_depth(values: Values) -> Judgement:
         "exponential": half**2 / start,
     }
     lines = size_lines({"geometric mean of six seeds": values["pre-norm"]})
-    answer = HOLDS if power > 2 * LINEAR else PARTLY if power > LINEAR else FAILS
+    if power > 2 * MAX_LINEAR_POWER:
+        answer = HOLDS
+    elif power > MAX_LINEAR_POWER:
+        answer = PARTLY
+    else:
+        answer = FAILS
     return Judgement(answer, numbers, {"blocks": blocks, "mean square": mean_squares}, lines)
 
 
@@ -121,9 +128,10 @@ def power_of_depth(values: Values) -> Judgement:
 def reads_raw(values: Values) -> Judgement:
     """Mean square of the stream at the inputs of all sublayers but the first."""
     stream_inputs = {name: geometric_mean(value.mean_square)[1:-1] for name, value in values.items()}
-    lowest, highest = ({name: reduce(value) for name, value in stream_inputs.items()} for reduce in (np.min, np.max))
+    lowest = {name: np.min(mean_squares) for name, mean_squares in stream_inputs.items()}
+    highest = {name: np.max(mean_squares) for name, mean_squares in stream_inputs.items()}
     table = {"net": list(stream_inputs), "least": list(lowest.values()), "most": list(highest.values())}
-    raw = float(np.abs(stream_inputs["post-norm"] - 1).max()) > NORMALISED
+    raw = float(np.abs(stream_inputs["post-norm"] - 1).max()) > NORMALISED_TOLERANCE
     return Judgement(verdict([raw]), {"least": lowest, "most": highest}, table, size_lines(values))
 
 
@@ -151,13 +159,13 @@ def doubles(values: Values) -> Judgement:
     measured = {name: factor_per_sublayer(geometric_mean(value.mean_square)) for name, value in values.items()}
     v = {name: float(np.mean(value.v_f)) for name, value in values.items()}
     table = {"weights": list(measured), "v of a branch": list(v.values()), "factor per block": list(measured.values())}
-    holds = [abs(value - 2) < 2 * DOUBLE for value in measured.values()]
+    holds = [abs(value - 2) < 2 * DOUBLING_TOLERANCE for value in measured.values()]
     return Judgement(verdict(holds), {"v": v, "factor": measured}, table, size_lines(values))
 
 
 @judge("still later")
 def closed_gates(values: Values) -> Judgement:
-    """Parts without a gradient at step 0, and the smallest weight gradient of a block at step 1."""
+    """Which parts of nets with closed gates get no gradient at step 0, and the smallest weight gradient at step 1."""
     measured = values["parts"].rms
     names = [name for name in values if name != "parts"]
     still = {name: [part for part, size in measured[name].items() if size == 0] for name in names}
@@ -190,16 +198,18 @@ def one_chart(values: Values) -> Judgement:
         "alike": alike,
         "learns": {name: "learns" if value else "does not learn" for name, value in learns.items()},
     }
-    return Judgement(verdict([(abs(change[name]) < LOOKS_LEVEL) == learns[name] for name in values]), numbers, table)
+    return Judgement(
+        verdict([(abs(change[name]) < MAX_LEVEL_DECADES) == learns[name] for name in values]), numbers, table
+    )
 
 
 @judge("factors condition")
 def factor_per_layer(values: Values, *, claimed: dict[str, float]) -> Judgement:
     """Gradient factor per layer, against the factor `claimed` for the activation."""
     measured = {name: 1 / factor_per_sublayer(relative_gradient(value)) for name, value in values.items()}
-    near = {name: abs(value / claimed[name.split(",")[0]] - 1) < CLOSE_FACTORS for name, value in measured.items()}
-    named = [name for name in measured if near[name] and name.endswith(", he")]
-    condition = "if the net has ReLU and He's initialisation" if named else "if the weights are chosen for it"
+    near = {name: abs(value / claimed[name.split(",")[0]] - 1) < FACTOR_TOLERANCE for name, value in measured.items()}
+    holds_for_he = any(near[name] for name in measured if name.endswith(", he"))
+    condition = "if the net has ReLU and He's initialisation" if holds_for_he else "if the weights are chosen for it"
     table = {"net": list(measured), "factor per layer": list(measured.values())}
     numbers = {"factors": measured, "condition": condition}
     return Judgement(verdict(list(near.values())), numbers, table, gradient_lines(values))
@@ -208,11 +218,11 @@ def factor_per_layer(values: Values, *, claimed: dict[str, float]) -> Judgement:
 @judge("least geometric most")
 def size_kept(values: Values) -> Judgement:
     """Least, mean and largest ratio of mean squares, end over start, over seeds."""
-    ratios = {name: np.asarray(value.mean_square) for name, value in values.items()}
-    ratios = {name: square[:, -1] / square[:, 0] for name, square in ratios.items()}
-    least, mean, largest = (
-        {name: float(reduce(value)) for name, value in ratios.items()} for reduce in (np.min, np.mean, np.max)
-    )
+    mean_squares = {name: np.asarray(value.mean_square) for name, value in values.items()}
+    ratios = {name: by_seed[:, -1] / by_seed[:, 0] for name, by_seed in mean_squares.items()}
+    least = {name: float(np.min(ratio)) for name, ratio in ratios.items()}
+    mean = {name: float(np.mean(ratio)) for name, ratio in ratios.items()}
+    largest = {name: float(np.max(ratio)) for name, ratio in ratios.items()}
     geometric = {name: float(np.exp(np.log(value).mean())) for name, value in ratios.items()}
     columns = {"least": least, "mean": mean, "most": largest}
     table = {"net": list(ratios)} | {heading: list(value.values()) for heading, value in columns.items()}
@@ -232,12 +242,14 @@ def copies(values: Values) -> Judgement:
 @judge("mean worst")
 def dead_units(values: Values, *, plain: str, trained: str) -> Judgement:
     """Shares of dead units: in the plain net before training, and after a run with too large steps."""
-    dead = {
-        name: np.asarray(value.frames[-1 if name == trained else 0].dead_units, float) for name, value in values.items()
-    }
-    mean, worst = ({name: float(reduce(value)) for name, value in dead.items()} for reduce in (np.mean, np.max))
+    frames = {name: trace.frames[-1 if name == trained else 0] for name, trace in values.items()}
+    dead = {name: np.asarray(frame.dead_units, float) for name, frame in frames.items()}
+    mean = {name: float(np.mean(shares)) for name, shares in dead.items()}
+    worst = {name: float(np.max(shares)) for name, shares in dead.items()}
     table = {"net": list(dead), "dead, mean over blocks": list(mean.values()), "most": list(worst.values())}
-    return Judgement(verdict([mean[plain] < DEAD, mean[trained] > DEAD]), {"mean": mean, "worst": worst}, table)
+    return Judgement(
+        verdict([mean[plain] < MIN_DEAD_SHARE, mean[trained] > MIN_DEAD_SHARE]), {"mean": mean, "worst": worst}, table
+    )
 
 
 @judge("gradients median largest count")
@@ -247,7 +259,7 @@ def small_weights(values: Values) -> Judgement:
     signals = {name: value for name, value in values.items() if name != "numbers"}
     measured = {name: gradient(value) for name, value in signals.items()}
     table = {"net": list(measured), "gradient, start over end": list(measured.values())}
-    answer = verdict([value < VANISHED and weights["largest"] < 1 for value in measured.values()])
+    answer = verdict([value < MAX_VANISHED_SHARE and weights["largest"] < 1 for value in measured.values()])
     return Judgement(answer, weights | {"gradients": measured}, table, gradient_lines(signals))
 
 
@@ -255,7 +267,7 @@ def small_weights(values: Values) -> Judgement:
 def identity_before(values: Values, *, claimed: int, years: dict[str, int]) -> Judgement:
     """Whether a design older than `claimed` preserves the gradient over many layers."""
     shares = values["numbers"]["shares"]
-    older = [name for name, share in shares.items() if share > VANISHED and years[name] < claimed]
+    older = [name for name, share in shares.items() if share > MAX_VANISHED_SHARE and years[name] < claimed]
     table = {
         "design": list(shares),
         "year": [years[name] for name in shares],

@@ -8,12 +8,16 @@ from models.answers import SignalAtInit
 from models.experiment import Lines
 from models.insight.formula import geometric_mean
 
-HOLDS, FAILS, PARTLY = "the claim holds", "the claim fails", "the claim holds only"
+HOLDS = "the claim holds"
+FAILS = "the claim fails"
+PARTLY = "the claim holds only"
 
 
 def verdict(holds: Sequence[bool]) -> str:
-    """HOLDS if a claim holds in all cases tried, FAILS if in none, else PARTLY."""
-    return HOLDS if all(holds) else PARTLY if any(holds) else FAILS
+    """HOLDS if a claim holds in all cases, FAILS if it holds in none, else PARTLY."""
+    if all(holds):
+        return HOLDS
+    return PARTLY if any(holds) else FAILS
 
 
 def growth(signal: SignalAtInit) -> float:
@@ -36,9 +40,8 @@ def size_lines(signals: Mapping[str, SignalAtInit]) -> Lines:
 
 def gradient_lines(signals: Mapping[str, SignalAtInit]) -> Lines:
     """Chart of the gradient relative to the stream's end, by net."""
-    return Lines(
-        "Gradient over its end", "ratio", {name: relative_gradient(signal) for name, signal in signals.items()}
-    )
+    ratios = {name: relative_gradient(signal) for name, signal in signals.items()}
+    return Lines("Gradient over its end", "ratio", ratios)
 
 
 def relative_gradient(signal: SignalAtInit) -> np.ndarray:

@@ -7,14 +7,14 @@ from models.experiment import Judgement, Values, judge
 from models.insight.words import number
 
 SAME_RELATIVE = 1e-3  # relative difference up to which two results count as the same
-EXACT = 1e-4  # relative difference up to which two formulas count as equal
-LEAK = 1e-6  # a smaller change of a result shows no dependence
-DOMINATES = 0.9  # share of the sum of squares above which one feature dominates
+FORMULA_TOLERANCE = 1e-4  # difference up to which measurement and formula count as equal
+MAX_INDEPENDENT_CHANGE = 1e-6  # a smaller change of a result shows no dependence
+DOMINANT_SHARE = 0.9  # share of the sum of squares above which one feature dominates
 CLAIM_TOLERANCE = 0.01  # tolerance around a claimed number
-REMOVED = 0.1  # a smaller remaining shift (of 3), or share of a shift, counts as removed
-LAST = 20  # steps that a final loss averages
-ONE = (0.5, 2.0)  # a variance between these is about 1
-ROUNDING = 1e-9
+MAX_REMOVED_SHIFT = 0.1  # a smaller remaining shift (of 3), or share of a shift, counts as removed
+LAST_STEPS = 20  # steps that a final loss averages
+ABOUT_ONE = (0.5, 2.0)  # a variance between these is about 1
+MAX_ROUNDING = 1e-9  # difference, relative to the result, that rounding explains
 
 
 @judge("short features law")
@@ -24,33 +24,40 @@ def by_hand(values: Values) -> Judgement:
     sizes, short = measured.features, np.asarray(measured.short)
     law = [1 - float(np.sqrt((size - 1) / size)) for size in sizes]
     table = {"features": sizes, "too short, measured": short, "1 - sqrt((d - 1) / d)": law}
-    return Judgement(verdict((np.abs(short) < EXACT).tolist()), {"short": short, "features": sizes, "law": law}, table)
+    return Judgement(
+        verdict((np.abs(short) < FORMULA_TOLERANCE).tolist()), {"short": short, "features": sizes, "law": law}, table
+    )
 
 
 @judge("given biased gain unbiased")
 def spread_of_one(values: Values) -> Judgement:
     """Standard deviation after layer norm, for tokens of several spreads."""
     measured = values["numbers"]
-    everything = [*measured["biased"], measured["gain"], measured["unbiased"]]
+    deviations = [*measured["biased"], measured["gain"], measured["unbiased"]]
     cases = [
         *(f"spread {value:g}" for value in measured["given"]),
         "gain 2, bias 1",
         "spread 1, four features, unbiased",
     ]
-    table = {"token": cases, "deviation after layer norm": everything}
-    return Judgement(verdict([abs(value - 1) < SAME_RELATIVE for value in everything]), measured, table)
+    table = {"token": cases, "deviation after layer norm": deviations}
+    return Judgement(verdict([abs(value - 1) < SAME_RELATIVE for value in deviations]), measured, table)
 
 
 @judge("own joint")
 def over_the_batch(values: Values) -> Judgement:
-    """Changes caused by another sample and by a later token, for norms over D and over (T, D)."""
+    """Change of a token when another sample or a later token changes, for norms over D and over (T, D)."""
     measured = values["torch"]
-    changes = dict(zip(measured.norm, zip(measured.future, measured.neighbour, strict=True), strict=True))
-    sample_norm = changes["LayerNorm(D)"]
-    joint = changes["LayerNorm([T, D])"]
-    table = {"norm": list(changes), "last token changed": measured.future, "other sample changed": measured.neighbour}
-    holds = [sample_norm[1] > LEAK, joint[1] > LEAK, joint[0] <= LEAK]
-    return Judgement(verdict(holds), {"own": sample_norm, "joint": joint}, table)
+    by_token = dict(zip(measured.norm, measured.future, strict=True))
+    by_sample = dict(zip(measured.norm, measured.neighbour, strict=True))
+    sample_norm, joint = "LayerNorm(D)", "LayerNorm([T, D])"
+    table = {"norm": measured.norm, "last token changed": measured.future, "other sample changed": measured.neighbour}
+    holds = [
+        by_sample[sample_norm] > MAX_INDEPENDENT_CHANGE,
+        by_sample[joint] > MAX_INDEPENDENT_CHANGE,
+        by_token[joint] <= MAX_INDEPENDENT_CHANGE,
+    ]
+    numbers = {"own": (by_token[sample_norm], by_sample[sample_norm]), "joint": (by_token[joint], by_sample[joint])}
+    return Judgement(verdict(holds), numbers, table)
 
 
 @judge("apart lost input_rms rms rms_eps layer layer_eps")
@@ -82,7 +89,7 @@ def one_feature(values: Values) -> Judgement:
         "its share of the squares": share,
     }
     numbers = measured | {"below": measured["bound"] - after[-1]}
-    return Judgement(verdict([bool(share.max() < DOMINATES), bool(share.max() < 0.5)]), numbers, table)
+    return Judgement(verdict([bool(share.max() < limit) for limit in (DOMINANT_SHARE, 0.5)]), numbers, table)
 
 
 @judge("momentum old_weight stored refused pair eval")
@@ -93,7 +100,7 @@ def batch_norm_momentum(values: Values) -> Judgement:
         abs(measured.old_weight - measured.momentum) < CLAIM_TOLERANCE,
         not measured.unbiased,
         not measured.refused,
-        measured.eval < LEAK,
+        measured.eval < MAX_INDEPENDENT_CHANGE,
     ]
     table = {
         "what": [
@@ -120,12 +127,12 @@ def batch_norm_momentum(values: Values) -> Judgement:
 def per_token(values: Values) -> Judgement:
     """Change of a token after each norm when another token or sequence changes."""
     measured = values["torch"]
-    batch, layer = (
-        (measured.future[index], measured.neighbour[index])
-        for index in map(measured.norm.index, ("BatchNorm1d on (B, D, T)", "LayerNorm(D)"))
-    )
+    changes = dict(zip(measured.norm, zip(measured.future, measured.neighbour, strict=True), strict=True))
+    batch, layer = changes["BatchNorm1d on (B, D, T)"], changes["LayerNorm(D)"]
     table = {"norm": measured.norm, "last token changed": measured.future, "other sequence changed": measured.neighbour}
-    return Judgement(verdict([change <= LEAK for change in batch]), {"batch": batch, "layer": layer}, table)
+    return Judgement(
+        verdict([change <= MAX_INDEPENDENT_CHANGE for change in batch]), {"batch": batch, "layer": layer}, table
+    )
 
 
 @judge("left moves ends")
@@ -144,13 +151,13 @@ def covariate_shift(values: Values, *, net: str) -> Judgement:
     ]
     shift_within = values[net]
     moves = dict(zip(shift_within.nets, np.median(shift_within.moves, axis=1).tolist(), strict=True))
-    ends = dict(zip(shift_within.nets, shift_within.loss[:, -LAST:].mean(1).tolist(), strict=True))
+    ends = dict(zip(shift_within.nets, shift_within.loss[:, -LAST_STEPS:].mean(1).tolist(), strict=True))
     shares = {norm: moves[norm] / moves["none"] for norm in ("layer norm", "batch norm")}
     table = {
         "case": [*cases, *(f"between layers, {norm}, share" for norm in shares)],
         "shift left": [*left.values(), *shares.values()],
     }
-    holds = [remaining < REMOVED for remaining in (*left.values(), *shares.values())]
+    holds = [remaining < MAX_REMOVED_SHIFT for remaining in (*left.values(), *shares.values())]
     return Judgement(verdict(holds), {"left": left, "moves": moves, "ends": ends}, table)
 
 
@@ -168,7 +175,7 @@ def root_of_d(values: Values) -> Judgement:
         ],
         "found": [*variance.values(), measured["embedding"], measured["scaled"], measured["position"]],
     }
-    return Judgement(verdict([ONE[0] < variance["√d_model"] < ONE[1]]), measured, table)
+    return Judgement(verdict([ABOUT_ONE[0] < variance["√d_model"] < ABOUT_ONE[1]]), measured, table)
 
 
 @judge("held own size")
@@ -178,7 +185,7 @@ def linear_attention(values: Values) -> Judgement:
     weights = ["held fixed", "following the input"]
     table = {"attention weights": weights, "largest difference": [measured["held"], measured["own"]]}
     return Judgement(
-        verdict([measured[name] < ROUNDING * measured["size"] for name in ("held", "own")]), measured, table
+        verdict([measured[name] < MAX_ROUNDING * measured["size"] for name in ("held", "own")]), measured, table
     )
 
 
@@ -188,4 +195,4 @@ def rows_of_x(values: Values) -> Judgement:
     measured = values["numbers"]
     axes = ["first axis of X", "first axis of a batch"]
     table = {"axis": axes, "output 1 moves by": [measured["tokens"], measured["samples"]]}
-    return Judgement(verdict([measured["tokens"] < ROUNDING]), measured, table)
+    return Judgement(verdict([measured["tokens"] < MAX_ROUNDING]), measured, table)

@@ -13,8 +13,8 @@ from models.labs.normalization_laws import TINY_EPS, jacobian, with_spread
 from models.labs.positions import sinusoids
 
 INPUT_SPREADS = (1.0, 0.03, 3e-3)
-D_K = 16
-D_MODEL = 64
+D_K = 16  # features of a query or key
+D_MODEL = 64  # features of a token
 OUTLIER_FACTORS = (1.0, 10.0, 1000.0)
 FEATURES = 64
 DRAWS = 400  # random nets
@@ -102,29 +102,30 @@ def shortcuts() -> dict[str, Any]:
     eye = np.eye(size)
 
     def layer(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        bent = np.tanh(w @ x)
-        return bent, (1 - bent**2)[:, None] * w
+        """Output, and Jacobian (D, D)."""
+        output = np.tanh(w @ x)
+        return output, (1 - output**2)[:, None] * w
 
     def residual(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        bent, slope = layer(x)
-        return x + bent, eye + slope
+        output, jacobian = layer(x)
+        return x + output, eye + jacobian
 
     def highway(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        bent, slope = layer(x)
+        output, jacobian = layer(x)
         t = 1 / (1 + np.exp(3 - w_t @ x))
-        gate_slope = ((bent - x) * t * (1 - t))[:, None] * w_t
-        return t * bent + (1 - t) * x, t[:, None] * slope + np.diag(1 - t) + gate_slope
+        gate_jacobian = ((output - x) * t * (1 - t))[:, None] * w_t
+        return t * output + (1 - t) * x, t[:, None] * jacobian + np.diag(1 - t) + gate_jacobian
 
     def lstm(state: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """A step of (c, h), with its Jacobian (2 D, 2 D)."""
         c, h = np.split(state, 2)
-        bent, slope = layer(h)
+        output, jacobian = layer(h)
         i, o = (1 / (1 + np.exp(-gate @ h)) for gate in (w_i, w_o))
-        c_by_h = i[:, None] * slope + (bent * i * (1 - i))[:, None] * w_i
-        c = c + i * bent
-        flat = o * (1 - np.tanh(c) ** 2)
-        h_by_h = (np.tanh(c) * o * (1 - o))[:, None] * w_o + flat[:, None] * c_by_h
-        return np.concatenate([c, o * np.tanh(c)]), np.block([[eye, c_by_h], [np.diag(flat), h_by_h]])
+        dc_dh = i[:, None] * jacobian + (output * i * (1 - i))[:, None] * w_i
+        c = c + i * output
+        dh_dc = o * (1 - np.tanh(c) ** 2)
+        dh_dh = (np.tanh(c) * o * (1 - o))[:, None] * w_o + dh_dc[:, None] * dc_dh
+        return np.concatenate([c, o * np.tanh(c)]), np.block([[eye, dc_dh], [np.diag(dh_dc), dh_dh]])
 
     shares = {}
     designs = {"LSTM cell": lstm, "Highway layer": highway, "Residual layer": residual, "Plain layer": layer}
@@ -154,7 +155,7 @@ def one_matrix() -> dict[str, Any]:
 
 
 def linear() -> dict[str, Any]:
-    """Errors of A(x + y) = A(x) + A(y) with fixed and with own attention weights, and the size of A(x)."""
+    """Errors of A(x + y) = A(x) + A(y) if the attention weights are fixed or computed from the input; size of A(x)."""
     rng = np.random.default_rng(29)
     x, y = rng.standard_normal((2, 5, 8))
     w_q, w_k, w_v = (rng.standard_normal((8, 4)) / np.sqrt(8) for _ in range(3))
@@ -181,15 +182,18 @@ def outlier() -> dict[str, Any]:
 
 
 def shifted() -> dict[str, Any]:
-    """Means after each norm in training and in inference, whose data are shifted by 3."""
+    """Mean of feature 1 after each norm, in training and in inference on data where that feature is shifted by 3.
+
+    `token shift`: largest change of layer norm's output if all features are shifted by 3.
+    """
     rng = np.random.default_rng(31)
     training = rng.standard_normal((256, 8))
     inference = training + 3.0 * (np.arange(8) == 0)
-    memory = updated_running(initial_running(8), training, batches=100)
-    outputs = {}
-    for name, settings in (("batch norm", {"running": memory}), ("layer norm", {})):
-        train, use = (normalise(x, name, **settings).values[:, 0].mean() for x in (training, inference))  # type: ignore[arg-type]
-        outputs[name] = (float(train), float(use))
+    statistics = updated_running(initial_running(8), training, batches=100)
+    outputs: dict[str, Any] = {}
+    for name, settings in (("batch norm", {"running": statistics}), ("layer norm", {})):
+        normed = [normalise(x, name, **settings).values for x in (training, inference)]  # type: ignore[arg-type]
+        outputs[name] = tuple(float(values[:, 0].mean()) for values in normed)
     everywhere = normalise(training + 3.0, "layer norm").values - normalise(training, "layer norm").values
     return outputs | {"token shift": float(np.abs(everywhere).max())}
 

@@ -1,5 +1,7 @@
 """Judges of claims about training, and about reading charts and averages. Texts: `content/en/claims/`."""
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from models.claims.judging import verdict
@@ -7,9 +9,9 @@ from models.experiment import Judgement, Values, judge
 from models.insight.outcome import final_loss
 from models.lessons.judges import DIGITS, learned
 
-DRAW_RATIO = 0.1  # losses this close are a draw
-BETTER = 0.9  # below this share of the first net's loss a deeper net computes more
-TYPICAL = 2.0  # a mean within this factor of the median describes a typical net
+MAX_DRAW_GAP = 0.1  # nats between two losses that count as a draw
+BETTER_SHARE = 0.9  # below this share of the first net's loss a deeper net computes more
+TYPICAL_FACTOR = 2.0  # a mean within this factor of the median describes a typical net
 
 
 @judge("ends winner")
@@ -17,16 +19,17 @@ def same_winner(values: Values, *, pair: list[str], rates: list[str]) -> Judgeme
     """Which of two nets ends at the lower loss, at each learning rate."""
     ends = {name: final_loss(trace) for name, trace in values.items()}
     gaps = [ends[f"{pair[1]}, {rate}"] - ends[f"{pair[0]}, {rate}"] for rate in rates]
-    signs = [0 if abs(gap) < DRAW_RATIO else int(np.sign(gap)) for gap in gaps]
-    winner = ["a draw" if sign == 0 else f"{pair[sign < 0]} ahead" for sign in signs]
+    signs = [0 if abs(gap) < MAX_DRAW_GAP else int(np.sign(gap)) for gap in gaps]
+    results = {0: "a draw", 1: f"{pair[0]} ahead", -1: f"{pair[1]} ahead"}
+    winners = [results[sign] for sign in signs]
     table = {"net and learning rate": list(ends), "loss": list(ends.values())}
-    numbers = {"ends": ends, "winner": dict(zip(rates, winner, strict=True))}
+    numbers = {"ends": ends, "winner": dict(zip(rates, winners, strict=True))}
     return Judgement(verdict([len(set(signs)) == 1]), numbers, table)
 
 
 @judge("ends chance nets")
 def needs_warmup(values: Values, *, warmed: str) -> Judgement:
-    """Nets that fail to learn without a warm-up."""
+    """Whether all nets but the `warmed` one, which has a warm-up, fail to learn."""
     ends = {name: final_loss(trace) for name, trace in values.items()}
     learns = {name: learned(trace) for name, trace in values.items()}
     failed = [name for name, has_learned in learns.items() if name != warmed and not has_learned]
@@ -45,12 +48,13 @@ def needs_warmup(values: Values, *, warmed: str) -> Judgement:
 
 @judge("by_length by_rms numbers")
 def largest_gradient(values: Values) -> Judgement:
-    """Tensors in order of their gradient, by length and by RMS."""
+    """Whether length and RMS rank the gradients of a net's tensors in the same order."""
     reference = values["torch"]
-    by_length, by_rms = (
-        [name for _, name in sorted(zip(sizes, reference.tensor, strict=True), reverse=True)]
-        for sizes in (reference.length, reference.rms)
-    )
+
+    def names_by(sizes: Sequence[float]) -> list[str]:
+        return [name for _, name in sorted(zip(sizes, reference.tensor, strict=True), reverse=True)]
+
+    by_length, by_rms = names_by(reference.length), names_by(reference.rms)
     table = {"tensor": reference.tensor, "numbers": reference.numbers, "length": reference.length, "RMS": reference.rms}
     numbers = {"by_length": by_length, "by_rms": by_rms, "numbers": reference.numbers}
     return Judgement(verdict([by_length == by_rms]), numbers, table)
@@ -58,7 +62,7 @@ def largest_gradient(values: Values) -> Judgement:
 
 @judge("seeds mean median geometric below")
 def log_normal(values: Values) -> Judgement:
-    """Mean, median and geometric mean of the gains of many seeds."""
+    """Whether the mean of many seeds' gains is close to their median."""
     gains = np.asarray(values["numbers"]["gains"], float)
     mean, median = float(gains.mean()), float(np.median(gains))
     geometric = float(np.exp(np.log(gains[gains > 0]).mean()))
@@ -71,7 +75,7 @@ def log_normal(values: Values) -> Judgement:
     }
     averages = ["mean", "median", "geometric mean", "largest"]
     table = {"average": averages, "gain": [mean, median, geometric, float(gains.max())]}
-    return Judgement(verdict([1 / TYPICAL < mean / median < TYPICAL]), numbers, table)
+    return Judgement(verdict([1 / TYPICAL_FACTOR < mean / median < TYPICAL_FACTOR]), numbers, table)
 
 
 @judge("ends accuracies matrix count apart")
@@ -91,4 +95,4 @@ def depth_computes_more(values: Values, *, bent: str) -> Judgement:
         "apart": product["apart"],
     }
     table = {"net": list(nets), "loss": list(ends.values()), "accuracy": list(accuracies.values())}
-    return Judgement(verdict([loss < BETTER * first for loss in deeper]), numbers, table)
+    return Judgement(verdict([loss < BETTER_SHARE * first for loss in deeper]), numbers, table)
