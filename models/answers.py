@@ -73,7 +73,7 @@ class Distributions(Histograms):
     tokens: int
     kurtosis: np.ndarray  # mean over tokens, (S,)
     kurtosis_max: np.ndarray  # maximum over tokens, (S,)
-    inside: tuple[str, ...]  # sites whose branch has an activation function, (A,)
+    inside: tuple[str, ...]  # sites of the branches that have an activation function, (A,)
     dead: np.ndarray  # share of ReLU units that are 0 for all tokens, (A,)
     always_on: np.ndarray  # share of ReLU units that are above 0 for all tokens, (A,)
     saturated: np.ndarray  # share of tanh or sigmoid values where the slope is nearly 0, (A,)
@@ -117,7 +117,7 @@ class GradientShares:
     A projection is <g, sum> / |sum|^2; the two add up to 1.
     """
 
-    samples: int  # of the batch that were used
+    samples: int  # number of the batch's samples that were used
     skip_rms: np.ndarray  # (M,)
     branch_rms: np.ndarray  # (M,)
     sum_rms: np.ndarray  # (M,)
@@ -129,7 +129,7 @@ class GradientShares:
 class PathLengths:
     """The gradient G at the input, split by the number k = 0 to M of branches on its path."""
 
-    samples: int  # of the batch that were used
+    samples: int  # number of the batch's samples that were used
     share: np.ndarray  # |G_k| / sum |G_j|, (M + 1,)
     projection: np.ndarray  # <G_k, G> / |G|^2, (M + 1,)
     length: np.ndarray  # |G_k|, (M + 1,)
@@ -140,7 +140,7 @@ class PathLengths:
 class GradientCheck:
     """Slopes of the loss along directions of length 1, by autograd and by central differences with K steps; float64."""
 
-    target: tuple[str, ...]  # what each check moves: a block's weights, or the stream after it
+    target: tuple[str, ...]  # of each check: a block's weights, or the stream after it
     direction: tuple[str, ...]  # name of the direction of each check
     rms: dict[str, float]  # of the gradient, by target
     loss: float
@@ -202,15 +202,15 @@ class Landscape:
 
     axis: np.ndarray  # along either direction, in filter lengths, (N,)
     loss: np.ndarray  # (N, N)
-    moved: int  # how many numbers a direction moves
-    parameters: int  # how many numbers the net has
+    moved: int  # number of parameters that a direction moves
+    parameters: int  # of the net
 
 
 @dataclass(frozen=True)
 class Sharpness:
     """The largest eigenvalue of the Hessian at K steps, and how well power iteration converged."""
 
-    samples: int  # of the batch that were used
+    samples: int  # number of the batch's samples that were used
     steps: np.ndarray  # (K,)
     rate: np.ndarray  # learning rate, (K,)
     sharpness: np.ndarray  # (K,); NaN if something is not finite
@@ -229,7 +229,7 @@ class StreamJacobian:
 
 @dataclass(frozen=True)
 class Surgery:
-    """The held-out split in eval mode before and after one operation on the net."""
+    """Results on the held-out split, in eval mode, before and after one operation on the net."""
 
     loss: tuple[float, float]
     accuracy: tuple[float, float]
@@ -238,7 +238,7 @@ class Surgery:
 
 @dataclass(frozen=True)
 class Lesions:
-    """The held-out split in eval mode for the intact net, and with each block alone skipped or its branches zeroed."""
+    """Results on the held-out split, in eval mode, of the intact net, and with each block alone skipped or zeroed."""
 
     loss: float
     accuracy: float
@@ -250,7 +250,7 @@ class Lesions:
 
 @dataclass(frozen=True)
 class Without:
-    """The held-out split in eval mode without one kind of sublayer, in one block and in all blocks."""
+    """Results on the held-out split, in eval mode, without one kind of sublayer, in one block and in all blocks."""
 
     loss: np.ndarray  # (L,)
     accuracy: np.ndarray  # (L,)
@@ -260,11 +260,11 @@ class Without:
 
 @dataclass(frozen=True)
 class Sublayers:
-    """The held-out split in eval mode for an intact transformer, and without each kind of sublayer, attn and ffn."""
+    """Results on the held-out split, in eval mode, of an intact transformer, and without each kind of sublayer."""
 
     loss: float
     accuracy: float
-    without: dict[str, Without]
+    without: dict[str, Without]  # by kind: attn, ffn
 
 
 @dataclass(frozen=True)
@@ -340,8 +340,8 @@ class Trial:
 class Update:
     """RMS change of the logits by one step of gradient descent."""
 
-    matrices: np.ndarray  # where the blocks' matrices alone take it, (K,)
-    everything: np.ndarray  # where all parameters do, (K,)
+    matrices: np.ndarray  # if the step moves the blocks' matrices only, (K,)
+    everything: np.ndarray  # if it moves all parameters, (K,)
 
 
 @dataclass(frozen=True)
@@ -368,7 +368,7 @@ class EdgeOfStability:
 
 @dataclass(frozen=True)
 class Lens:
-    """What the net makes of a text or a held-out sample at all positions, and the lens at every site.
+    """Predictions of a net for a text or a held-out sample at all positions, and of the lens at every site.
 
     -1 and NaN stand where something is not finite, and where the output head cannot read: inside a block of DLCL.
     """
@@ -449,8 +449,8 @@ class Translation:
     accuracy: np.ndarray  # (K,)
     alignment: np.ndarray  # share of attention on source tokens that hold the symbol to be written, (K, L, H)
     attention: np.ndarray  # on the first sample, (K, L, H, T written, T read)
-    written: np.ndarray  # what the net writes for that sample, (K, T)
-    even: float  # the alignment of uniform attention
+    written: np.ndarray  # the net's output for that sample, (K, T)
+    even: float  # alignment of uniform attention
     source: np.ndarray  # of that sample, (T,)
     target: np.ndarray  # of that sample, (T,)
     parameters: int
@@ -492,7 +492,7 @@ class ByHand:
     """(x - mean) / (x.std() + eps) beside nn.LayerNorm, by the number of features."""
 
     features: tuple[int, ...]
-    short: tuple[float, ...]  # by what share it is shorter
+    short: tuple[float, ...]  # relative shortfall of the result's length
 
 
 @dataclass(frozen=True)

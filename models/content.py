@@ -32,6 +32,7 @@ from models.log import event
 FOLDER = Path(__file__).parents[1] / "content" / "en"  # the complete edition
 CHECK_SECONDS = 1.0  # between checks for changed files
 MAX_BYTES = 200_000  # of a file
+SIGNIFICANT_DIGITS = 3  # of a number whose placeholder has no format
 FRONT = re.compile(r"\+\+\+\n(.*?\n)\+\+\+\n", re.DOTALL)
 PLACEHOLDER = re.compile(r"\{([a-z_]+)(?:\[([^\]{}]+)\])?(?::([^{}]*))?\}")
 LEFT_ALONE = re.compile(r"(\$[^$]*\$|`[^`]*`)")
@@ -67,16 +68,17 @@ class Document:
     def fault(self, problem: str, fragment: str = "", line: int = 1) -> ContentError:
         """The error of the first line that contains `fragment`, or of `line`."""
         lines = self.path.read_text(encoding="utf-8").splitlines()
-        line = next((count for count, text in enumerate(lines, start=1) if fragment and fragment in text), line)
+        if fragment:
+            line = next((number for number, text in enumerate(lines, start=1) if fragment in text), line)
         return ContentError(f"{self.path.relative_to(FOLDER.parents[1])}, line {line}: {problem}.")
 
-    def take(self, name: str, kind: type[T], default: T | None = None) -> T:
+    def take(self, name: str, expected: type[T], default: T | None = None) -> T:
         """Removes and returns an entry of the front matter; ContentError if it is missing or of another type."""
         value = self.front.pop(name, default)
         if value is None:
             raise self.fault(f"{name} is missing")
-        if not isinstance(value, kind):
-            raise self.fault(f"{name} must be {_kind_in_words(kind)}", name)
+        if not isinstance(value, expected):
+            raise self.fault(f"{name} must be {_type_in_words(expected)}", name)
         return value
 
     def section(self, name: str, default: str | None = None) -> str:
@@ -94,14 +96,15 @@ class Document:
     def check(self, texts: Iterable[str], names: Iterable[str]) -> None:
         """ContentError if the texts have a placeholder that is not among the measured names."""
         measured = set(names)
-        for name in (name for text in texts for name in placeholders(text) if name not in measured):
-            raise self.fault(
-                f"nothing measured is called “{name}”; there is {', '.join(sorted(measured))}", f"{{{name}"
-            )
+        for text in texts:
+            for name in placeholders(text):
+                if name not in measured:
+                    legal = ", ".join(sorted(measured))
+                    raise self.fault(f"nothing measured is called “{name}”; there is {legal}", f"{{{name}")
 
 
-def _kind_in_words(kind: type) -> str:
-    return {str: "a text", list: "a list", dict: "a table", float: "a number", int: "a whole number"}[kind]
+def _type_in_words(expected: type) -> str:
+    return {str: "a text", list: "a list", dict: "a table", float: "a number", int: "a whole number"}[expected]
 
 
 def read(path: Path) -> Document:
@@ -116,14 +119,10 @@ def read(path: Path) -> Document:
     front = FRONT.match(content)
     if path.suffix == ".md" and not front and not content.startswith("# "):
         raise text.fault("it does not begin with TOML between two lines of +++")
-    lines_before = 0 if front is None else 1
-    try:
-        text.front = tomllib.loads(front[1] if front else content if path.suffix == ".toml" else "")
-    except tomllib.TOMLDecodeError as error:
-        message, _, position = str(error).partition(" (at line ")
-        line = int(position.partition(",")[0]) + lines_before if position[:1].isdigit() else content.count("\n")
-        name = path.relative_to(FOLDER.parents[1])
-        raise ContentError(f"{name}, line {line}: {message[:1].lower()}{message[1:]}.") from None
+    if front:
+        text.front = _parse_toml(path, front[1], lines_before=1, lines=content.count("\n"))
+    elif path.suffix == ".toml":
+        text.front = _parse_toml(path, content, lines_before=0, lines=content.count("\n"))
     if path.suffix == ".md":
         title, *sections = re.split(r"^## ", content[front.end() if front else 0 :], flags=re.MULTILINE)
         text.title = unwrapped(title.strip().removeprefix("# "))
@@ -131,6 +130,17 @@ def read(path: Path) -> Document:
             heading, _, body = section.partition("\n")
             text.sections[heading.strip()] = unwrapped(body)
     return text
+
+
+def _parse_toml(path: Path, toml: str, *, lines_before: int, lines: int) -> dict[str, Any]:
+    """Parses the TOML of a file of `lines` lines, after its first `lines_before`; raises ContentError."""
+    try:
+        return tomllib.loads(toml)
+    except tomllib.TOMLDecodeError as error:
+        message, _, position = str(error).partition(" (at line ")
+        line = int(position.partition(",")[0]) + lines_before if position[:1].isdigit() else lines
+        name = path.relative_to(FOLDER.parents[1])
+        raise ContentError(f"{name}, line {line}: {message[:1].lower()}{message[1:]}.") from None
 
 
 def unwrapped(text: str) -> str:
@@ -165,21 +175,19 @@ def formatted(value: Any, format_spec: str = "") -> str:
         return str(value(format_spec))
     if isinstance(value, Mapping):
         return "; ".join(
-            f"{name}: {formatted(entry_value, format_spec) if _finite(entry_value) else 'diverged'}"
+            f"{name}: {formatted(entry_value, format_spec) if _is_finite(entry_value) else 'diverged'}"
             for name, entry_value in value.items()
         )
     if isinstance(value, np.ndarray) and value.ndim:
         return f"[{', '.join(formatted(entry, format_spec).replace(',', '') for entry in value.astype(float))}]"
     if isinstance(value, str | tuple) or (isinstance(value, Integral) and not format_spec):
         return str(value)
-    return (
-        number(float(value), int(format_spec or 3))
-        if format_spec.isdigit() or not format_spec
-        else format(value, format_spec)
-    )
+    if format_spec and not format_spec.isdigit():
+        return format(value, format_spec)
+    return number(float(value), int(format_spec or SIGNIFICANT_DIGITS))
 
 
-def _finite(value: Any) -> bool:
+def _is_finite(value: Any) -> bool:
     return isinstance(value, str) or bool(np.isfinite(value))
 
 
@@ -213,23 +221,24 @@ def merged_edition(text: Document, translation: Document) -> Document:
     )
     for heading in translation.sections.keys() - text.sections.keys():
         raise translation.fault(f"nothing is called “{heading}” in English", heading)
-    for heading, text_of_section in translation.sections.items():
-        _same_placeholders(translation, text.sections[heading], text_of_section)
+    for heading, section in translation.sections.items():
+        _check_same_placeholders(translation, text.sections[heading], section)
     if translation.path.suffix == ".md":
         document.front |= {"words": translation.take("words", dict, {})}
     for name, table in translation.front.items():
         if not isinstance(table, dict) or not isinstance(text.front.get(name), dict):
             raise translation.fault(f"no table is called “{name}” in English", name)
-        for key, text_of_section in table.items():
+        for key, entry in table.items():
             english = text.front[name].get(key)
-            if type(english) is not type(text_of_section):
+            if type(english) is not type(entry):
                 raise translation.fault(f"nothing is called “{name}.{key}” in English", key)
-            _same_placeholders(translation, str(english), str(text_of_section))
+            _check_same_placeholders(translation, str(english), str(entry))
         document.front[name] = text.front[name] | table
     return document
 
 
-def _same_placeholders(document: Document, english: str, translation: str) -> None:
+def _check_same_placeholders(document: Document, english: str, translation: str) -> None:
+    """ContentError, with the line in `document`, if a text and its translation have different placeholders."""
     for name in {*placeholders(english)} ^ {*placeholders(translation)}:
         raise document.fault(
             f"“{name}” is filled in on one side only, here or in English",
@@ -240,11 +249,9 @@ def _same_placeholders(document: Document, english: str, translation: str) -> No
 def missing_parts(text: Document, translation: Document) -> list[str]:
     """Headings and tables that a translation lacks."""
     missing = [*(text.sections.keys() - translation.sections.keys())]
-    return missing + [
-        name
-        for name, table in text.front.items()
-        if translation.path.suffix == ".toml" and name not in translation.front
-    ]
+    if translation.path.suffix == ".toml":
+        missing += [name for name in text.front if name not in translation.front]
+    return missing
 
 
 class Content(Mapping[str, T]):
@@ -275,7 +282,8 @@ class Content(Mapping[str, T]):
         self._checked_at[language] = time.monotonic()
         texts = [read(path) for path in sorted(FOLDER.glob(self._files))]
         missing = []
-        for index, text in enumerate(texts if language != FOLDER.name else ()):
+        to_translate = [] if language == FOLDER.name else list(texts)
+        for index, text in enumerate(to_translate):
             path = FOLDER.parent / language / text.path.relative_to(FOLDER)
             if path.exists():
                 translation = read(path)

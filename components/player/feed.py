@@ -12,7 +12,7 @@ from components.charts.parts import rounded
 from components.charts.tasks import PICTURES
 from components.player.browser_messages import ShownRun
 from models import answers
-from models.insight.path_outcome import GROWN, VANISH, path_outcome
+from models.insight.path_outcome import MAX_VISIBLE_GROWTH, VANISH, path_outcome
 from models.runlog import LogHead, RunLog
 from models.service.client import RequestedLog, Requester, Trainer, log_key, question_message
 from models.service.recorded import recorded_log
@@ -220,5 +220,5 @@ def _sample_paths(picture: dict[str, Any]) -> dict[str, Any]:
         "cosine": rounded(picture["ten_cosine"]),
         "outcome": outcome,
         "alike": "" if outcome == VANISH else f" (mean\u00a0cosine\u00a0{picture['ten_cosine'][-1]:.2f})",
-        "edge": GROWN,
+        "edge": MAX_VISIBLE_GROWTH,
     }

@@ -19,8 +19,11 @@ FORMAT = "1"
 MAX_DIGEST_CHARS = 400
 DIGITS = 3  # significant
 TOLERANCE = 0.6  # units of the last digit; rounding alone explains 0.5
-INF, NAN = 32767, 32766  # mantissas that encode non-finite numbers
-SPECIAL = {INF: math.inf, NAN: math.nan}
+# Mantissas that encode non-finite numbers.
+INF = 32767
+NAN = 32766
+NON_FINITE = {INF: math.inf, NAN: math.nan}
+DIGEST = re.compile(r"(\d{1,4})\.([A-Za-z0-9._-]{1,40})\.([A-Za-z0-9_-]+)")  # format, version of torch, numbers
 ENDS = ("activation at the input", "activation at the end", "gradient at the input", "gradient at the end")
 
 
@@ -89,10 +92,11 @@ def _mantissa_and_exponent(number: float) -> tuple[int, int]:
 
 
 def _number(mantissa: int, exponent: int) -> float:
-    return SPECIAL[mantissa] if mantissa in SPECIAL else float(f"{mantissa}e{exponent - DIGITS + 1}")
+    return NON_FINITE[mantissa] if mantissa in NON_FINITE else float(f"{mantissa}e{exponent - DIGITS + 1}")
 
 
 def _agrees(rounded: float, exact: float) -> bool:
+    """Whether a number of a digest is the rounded one, to within TOLERANCE; NaN agrees with NaN."""
     if not (math.isfinite(rounded) and math.isfinite(exact)):
         return (math.isnan(rounded), rounded == math.inf) == (math.isnan(exact), exact == math.inf)
     if rounded == 0:
@@ -112,11 +116,7 @@ def _difference_in_words(here: float, there: float) -> str:
 
 def _parse(digest: str) -> tuple[str, int, list[float]]:
     """Parses a digest into torch version, rows and numbers; ValueError with a sentence for anything else."""
-    match = (
-        re.fullmatch(r"(\d{1,4})\.([A-Za-z0-9._-]{1,40})\.([A-Za-z0-9_-]+)", digest)
-        if len(digest) <= MAX_DIGEST_CHARS
-        else None
-    )
+    match = DIGEST.fullmatch(digest) if len(digest) <= MAX_DIGEST_CHARS else None
     if match is None:
         raise ValueError(TEXTS("unreadable"))
     if match[1] != FORMAT:

@@ -6,13 +6,16 @@ from typing import Any
 
 import numpy as np
 
-VANISH, FLY, MERGE, APART = "vanish", "fly out", "merge", "stay distinct"
+VANISH = "vanish"
+FLY = "fly out"
+MERGE = "merge"
+APART = "stay distinct"
 PATH_OUTCOMES = (VANISH, FLY, MERGE, APART)
-FADED, GROWN = (
-    0.1,
-    16.0,
-)  # times the input's size: below the first a path is invisible, above the second off the picture
-MERGED = 0.9  # mean cosine between the ten samples; lower than a verdict's bound, which rests on many samples
+MIN_VISIBLE_GROWTH = 0.1  # size over the input's size, below which a path is invisible
+MAX_VISIBLE_GROWTH = 16.0  # size over the input's size, above which a path leaves the picture
+MIN_MERGED_COSINE = (
+    0.9  # mean cosine between the ten samples; lower than a verdict's bound, which rests on many samples
+)
 
 
 def growth(picture: Mapping[str, Any]) -> float:
@@ -26,8 +29,8 @@ def path_outcome(picture: Mapping[str, Any]) -> str:
     if "ten_size" not in picture:
         return ""
     factor = growth(picture)
-    if factor < FADED:
+    if factor < MIN_VISIBLE_GROWTH:
         return VANISH
-    if not factor <= GROWN:
+    if not factor <= MAX_VISIBLE_GROWTH:
         return FLY
-    return MERGE if picture["ten_cosine"][-1] > MERGED else APART
+    return MERGE if picture["ten_cosine"][-1] > MIN_MERGED_COSINE else APART

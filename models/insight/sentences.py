@@ -29,7 +29,8 @@ def sentences_at(cfg: RunConfig, trace: Trace, row: int) -> dict[str, str]:
     """Sentences of a row by kind of KINDS; the entry "kind" is the kind of the verdict."""
     frame, divergence = trace.frame_at(row), trace.divergence
     row_verdicts = verdicts(cfg, trace, row)
-    verdict, kind = f"Step {STEP} · {' '.join(verdict.sentence for verdict in row_verdicts)}", row_verdicts[0].kind
+    verdict = f"Step {STEP} · {' '.join(verdict.sentence for verdict in row_verdicts)}"
+    kind = row_verdicts[0].kind
     remark = modes_sentence(frame, row) if row else f" {similar_nets_sentence(cfg, kind)}".rstrip()
     if divergence is not None and row >= divergence.step:
         verdict, kind = divergence.sentence(), "diverged"
@@ -52,8 +53,9 @@ def _accuracy_sentence(frame: Frame) -> str:
 
 def _loss_template(sentence: str, trace: Trace, row: int) -> str:
     """A sentence about the loss with STEP and LOSS in place of its row's numbers."""
-    numbers, not_finite = f"Step {row}: loss {number(float(trace.loss[row]))}", f"not finite at step {row}."
-    return sentence.replace(numbers, f"Step {STEP}: loss {LOSS}").replace(not_finite, f"not finite at step {STEP}.")
+    numbers = f"Step {row}: loss {number(float(trace.loss[row]))}"
+    template = sentence.replace(numbers, f"Step {STEP}: loss {LOSS}")
+    return template.replace(f"not finite at step {row}.", f"not finite at step {STEP}.")
 
 
 def sentence_changes(

@@ -97,7 +97,8 @@ def similar_nets_sentence(cfg: RunConfig, start: str) -> str:
     if rates is None or config_caution(cfg):
         return ""
     lowest, highest = rates
-    lr_sum, lr_sum_needed = sum(learning_rates(cfg)), lowest * TRAINED_STEPS
+    lr_sum = sum(learning_rates(cfg))
+    lr_sum_needed = lowest * TRAINED_STEPS
     if start in ("healthy", "inert", "borderline") and lr_sum < SLOW_SHARE * lr_sum_needed:
         return (
             f"Slow: the learning rates of these {cfg.steps} steps add up to {number(lr_sum, 1)}; small nets that "

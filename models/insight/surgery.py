@@ -13,11 +13,15 @@ from models.spec.plan import block_name
 from models.trace import site_in_words
 
 TEXTS = Texts("instruments/surgery")
-SKIP, ZERO, UNNORM, SWAP = "skip a block", "zero its branches", "remove a norm", "swap two blocks"
+SKIP = "skip a block"
+ZERO = "zero its branches"
+UNNORM = "remove a norm"
+SWAP = "swap two blocks"
 OPERATIONS = (SKIP, ZERO, UNNORM, SWAP)
 
-SLIGHT = 0.1  # share of what the net has learned; a cut that loses less costs little
-FATAL = 0.9  # share of what the net has learned; a cut that loses more costs everything
+# Shares of the decrease of the loss below guessing that a cut loses.
+MAX_SLIGHT_COST = 0.1  # a cut that loses less costs little
+MIN_FATAL_COST = 0.9  # a cut that loses more costs everything
 
 
 def norm_slots(cfg: RunConfig, block: int) -> dict[str, str]:
@@ -74,14 +78,14 @@ def lesion_sentence(names: Sequence[str], intact: float, skipped: np.ndarray, gu
     if intact > LEARNED_BELOW * guessing:
         return TEXTS("lesion of an untrained net", figures=figures)
     share = cost / (guessing - intact)
-    fatal, slight = int((share > FATAL).sum()), int((share < SLIGHT).sum())
+    fatal, slight = int((share > MIN_FATAL_COST).sum()), int((share < MAX_SLIGHT_COST).sum())
     if fatal == 0 and slight == len(cost):
         outcome = TEXTS("no block missed")
     elif fatal == len(cost):
-        outcome = TEXTS("every block fatal", lost=FATAL)
+        outcome = TEXTS("every block fatal", lost=MIN_FATAL_COST)
     else:
         outcome = TEXTS("some blocks missed", slight=slight, blocks=len(cost))
-        outcome += TEXTS("some blocks fatal", fatal=fatal, lost=FATAL) if fatal else ""
+        outcome += TEXTS("some blocks fatal", fatal=fatal, lost=MIN_FATAL_COST) if fatal else ""
     return TEXTS("lesion", figures=figures, outcome=outcome)
 
 
@@ -97,13 +101,19 @@ def feed_forward_sentence(losses: Mapping[str, float], cuts: Mapping[str, float]
     if whole > LEARNED_BELOW * guessing:
         return TEXTS("whole net untrained", step=step, loss=whole, guess=guess_in_words(task))
     lost_share = (losses["ffn"] - whole) / (guessing - whole)
+    if lost_share <= 0:
+        effect = "no worse"
+    elif lost_share < MAX_SLIGHT_COST:
+        effect = "hardly worse"
+    else:
+        effect = "worse"
     return TEXTS(
         "trained without",
         step=step,
-        does="no worse" if lost_share <= 0 else "hardly worse" if lost_share < SLIGHT else "worse",
+        does=effect,
         losses=losses,
         whole=whole,
-        slight=SLIGHT,
+        slight=MAX_SLIGHT_COST,
         changes={kind: signed_number(cut - whole, 3) for kind, cut in cuts.items()},
     )
 

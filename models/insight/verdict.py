@@ -48,28 +48,35 @@ from models.trace import Frame, Trace, site_in_words
 
 # Factors by which the signal that the head reads is larger or smaller than at its start. With Adam they are wider: its
 # steps do not depend on the size of the gradient until that nears Adam's eps of 1e-8.
-EXPLODING, VANISHING = 30.0, 1e3
-ADAM_EXPLODING, ADAM_VANISHING = 1e5, 1e8
+EXPLODING = 30.0
+VANISHING = 1e3
+ADAM_EXPLODING = 1e5
+ADAM_VANISHING = 1e8
 LOUD_GRADIENT = 1e4  # factor by which the gradient grows on its way back, beyond the growth of the signal
-# From these on, a net is borderline:
-LARGE, SMALL = 10.0, 5.0  # factors by which the signal that the head reads is larger or smaller
+
+# From these on, a net is borderline.
+LARGE_FACTOR = 10.0  # by which the signal that the head reads is larger than at its start
+SMALL_FACTOR = 5.0  # by which it is smaller
 BORDERLINE_DECADES = 1.5  # change of the gradient on its way back
-BARE_SUBLAYERS = 8  # sublayers without a residual
-NORMS_PASSED = 32  # norms on the residual path
-OVERSHOT = 1.5  # decrease of the loss by the first gradient step, to first order, over the loss
+MIN_BARE_SUBLAYERS = 8  # sublayers without a residual
+MIN_NORMS_PASSED = 32  # norms on the residual path
+OVERSHOOT_RATIO = 1.5  # decrease of the loss by the first gradient step, to first order, over the loss
 SPREADS_TO_LEARN = 2.0  # spreads of the constant guess that logits must move: one to reach it, one to better it
-COLLAPSED = (
-    findings.ALIKE
-)  # mean cosine between different samples at the end of the stream; above it they look the same
+
+COLLAPSED = findings.ALIKE  # mean cosine between samples at the end of the stream, above which they look the same
 DISTINCT_COSINE = 0.7  # mean cosine below which samples have different directions
-ONE_DIRECTION, FEW_DIRECTIONS = 1.5, 1.8  # number of directions in which samples differ where the head reads them
+# Number of directions in which samples differ where the head reads them.
+ONE_DIRECTION = 1.5  # below it, samples differ in hardly more than one direction
+FEW_DIRECTIONS = 1.8  # below it, a net is borderline
 FEW_DIRECTIONS_PER_TOKEN = 3.5  # the same for tasks that ask each token for one of many answers
 LARGE_UPDATE = 0.3  # |change| / |weights| of a block in one step
 LAST_ROWS = 20  # rows over which the loss is averaged, because a single batch says little
-DEAD = 0.5  # share of a block's ReLU units that output 0 for every token of the test set
-INERT = 1e-3  # largest branch over largest stream, below which the branches add nothing yet
+DEAD_SHARE = 0.5  # share of a block's ReLU units that output 0 for every token of the test set
+INERT_RATIO = 1e-3  # largest branch over largest stream, below which the branches add nothing yet
 MIN_NORM_TOKENS = 8  # tokens of a batch, below which the statistics of batch norm are mostly noise
-EVAL_LOSS_FACTOR, EVAL_LOSS_MARGIN = 1.5, 0.1  # beyond both (the second in nats), a loss is worse in eval mode
+# Beyond both, the loss is worse in eval mode than in train mode.
+EVAL_LOSS_FACTOR = 1.5
+EVAL_LOSS_MARGIN = 0.1  # nats
 
 TEXTS = Texts(
     "verdict",
@@ -80,9 +87,9 @@ TEXTS = Texts(
     adam_vanishing=ADAM_VANISHING,
     collapsed=COLLAPSED,
     one_direction=ONE_DIRECTION,
-    inert=INERT,
+    inert=INERT_RATIO,
     large_update=LARGE_UPDATE,
-    dead=DEAD,
+    dead=DEAD_SHARE,
     few_tokens=MIN_NORM_TOKENS,
 )
 
@@ -105,7 +112,8 @@ class Verdict:
 
 def activation_sentence(sites: tuple[str, ...], act_rms: np.ndarray) -> str:
     """Change of the signal from the first to the last site of the stream, or where it is not finite."""
-    if not_finite := _not_finite("signal", sites, act_rms):
+    not_finite = _not_finite("signal", sites, act_rms)
+    if not_finite:
         return not_finite
     path = f"from {site_in_words(sites[0])} to {site_in_words(sites[-1])}"
     return _capital(change_in_words("the signal", decades(act_rms[0], act_rms[-1]), path))
@@ -113,7 +121,8 @@ def activation_sentence(sites: tuple[str, ...], act_rms: np.ndarray) -> str:
 
 def gradient_sentence(sites: tuple[str, ...], grad_rms: np.ndarray) -> str:
     """Change of the gradient from the last site of the stream back to the first, or where it is not finite."""
-    if not_finite := _not_finite("gradient", sites[::-1], grad_rms[::-1]):
+    not_finite = _not_finite("gradient", sites[::-1], grad_rms[::-1])
+    if not_finite:
         return not_finite
     path = f"from {site_in_words(sites[-1])} back to {site_in_words(sites[0])}"
     return _capital(change_in_words("the gradient", decades(grad_rms[-1], grad_rms[0]), path))
@@ -135,12 +144,16 @@ def weight_sentence(weight_grad_rms: np.ndarray) -> str:
     nonzero = weight_grad_rms[weight_grad_rms > 0]
     if len(nonzero) == 0:
         return "No block's weights receive a gradient."
-    spread, zeros = decades(nonzero.min(), nonzero.max()), blocks - len(nonzero)
+    spread = decades(nonzero.min(), nonzero.max())
+    zeros = blocks - len(nonzero)
     if spread < UNCHANGED_DECADES:
         comparison = "The blocks' weight gradients are within a factor of two of each other"
     else:
         comparison = f"The largest of the blocks' weight gradients is {times_larger(spread)} than the smallest"
-    remark = f"; {count_in_words(zeros, 'block')} receive{'s' * (zeros == 1)} none" if zeros else ""
+    remark = ""
+    if zeros:
+        verb = "receives" if zeros == 1 else "receive"
+        remark = f"; {count_in_words(zeros, 'block')} {verb} none"
     return f"{comparison}{remark}."
 
 
@@ -193,7 +206,8 @@ def modes_sentence(frame: Frame | None, row: int) -> str:
 
 def _recent_loss(trace: Trace, row: int) -> float:
     """Mean training loss of up to LAST_ROWS rows until `row`, all from the later half of the run so far."""
-    return float(np.mean(trace.loss[row - min(LAST_ROWS - 1, row // 2) : row + 1], dtype=np.float64))
+    start = row - min(LAST_ROWS - 1, row // 2)
+    return float(np.mean(trace.loss[start : row + 1], dtype=np.float64))
 
 
 def _comparison_with_guessing(recent: float, held_out: float, first: float, guessing: float) -> str:
@@ -235,21 +249,17 @@ class _NetState:
         self.cfg, self.trace, self.row = cfg, trace, row
         self.vectors = vectors(cfg)
         act, grad = trace.act_rms[row], trace.grad_rms[row]
-        self.branch, self.weight_grad = trace.branch_rms[row], trace.weight_grad_rms[row]
+        self.branch = trace.branch_rms[row]
+        self.weight_grad = trace.weight_grad_rms[row]
         self.finite = all(np.isfinite(series).all() for series in (act, grad, self.branch, self.weight_grad))
         self.max_stream = float(act.max())
-        self.stream_change, self.gradient_change = decades(act[0], act[-1]), decades(grad[-1], grad[0])
+        self.stream_change = decades(act[0], act[-1])
+        self.gradient_change = decades(grad[-1], grad[0])
         self.gradient_growth = self.gradient_change - max(self.stream_change, 0.0)  # beyond the growth of the signal
-        self.fully_normed, self.head_normed = is_fully_normed(cfg), is_head_normed(cfg)
+        self.fully_normed = is_fully_normed(cfg)
+        self.head_normed = is_head_normed(cfg)
         self.frame = trace.frame_at(row)
-        self.cosine = self.frame.sample_cosine if self.frame else np.full(len(trace.sites), np.nan)
-        size, difference, self.directions = map(float, self.frame.head_input) if self.frame else (math.nan,) * 3
-        reads_stream = cfg.stack == "single" and plan(cfg).final_norm == "none"
-        self.head_size = float(act[-1]) if reads_stream else size  # every row has the stream, only frames have `size`
-        # Vectors with a mean cosine of COLLAPSED differ by this share of their size.
-        min_difference = math.sqrt(1 - COLLAPSED) * min(self.head_size, 1.0)
-        is_small = self.head_size < 1 / SMALL
-        self.alike = difference < min_difference and not is_small and not self.cosine[0] > COLLAPSED
+        self._measure_head_input(float(act[-1]))
         self.max_size, self.min_size = EXPLODING, 1 / VANISHING
         if cfg.optimizer in ADAM_LIKE:
             self.max_size, self.min_size = ADAM_EXPLODING, 1 / ADAM_VANISHING
@@ -257,6 +267,23 @@ class _NetState:
         held_out = self.frame.held_out_loss if self.frame and self.frame.step else math.nan
         loss = min(_recent_loss(trace, row), held_out)
         self.learned = row > 0 and loss < LEARNED_BELOW * loss_of_guessing(cfg.task)
+
+    def _measure_head_input(self, stream_end: float) -> None:
+        """Sets size and number of directions of what the head reads, cosines by site, and whether samples are alike.
+
+        `stream_end`: RMS of the stream at its end.
+        """
+        size = difference = self.directions = math.nan
+        self.cosine = np.full(len(self.trace.sites), np.nan)
+        if self.frame:
+            size, difference, self.directions = map(float, self.frame.head_input)
+            self.cosine = self.frame.sample_cosine
+        reads_stream = self.cfg.stack == "single" and plan(self.cfg).final_norm == "none"
+        self.head_size = stream_end if reads_stream else size  # every row has the stream, only frames have `size`
+        # Vectors with a mean cosine of COLLAPSED differ by this share of their size.
+        min_difference = math.sqrt(1 - COLLAPSED) * min(self.head_size, 1.0)
+        is_small = self.head_size < 1 / SMALL_FACTOR
+        self.alike = difference < min_difference and not is_small and not self.cosine[0] > COLLAPSED
 
     @property
     def changes(self) -> str:
@@ -335,19 +362,22 @@ def _risks(state: _NetState) -> Iterator[str]:
     if state.gradient_growth > BORDERLINE_DECADES and not state.fully_normed:
         yield "the gradient grows on its way back"
     cfg = state.cfg
-    active = [sublayer for sublayer in plan(cfg).sublayers if not sublayer.identity] if cfg.stack == "single" else []
+    sublayers = plan(cfg).sublayers if cfg.stack == "single" else ()
+    active = [sublayer for sublayer in sublayers if not sublayer.identity]
     bare = sum(not sublayer.skip for sublayer in active)
-    if bare >= BARE_SUBLAYERS:
+    if bare >= MIN_BARE_SUBLAYERS:
         yield f"no residual carries the signal past {bare} sublayers"
     norms_passed = sum(sublayer.norm_add in SIZE_FIXING_NORMS for sublayer in active if sublayer.skip)
-    if norms_passed >= NORMS_PASSED:
+    if norms_passed >= MIN_NORMS_PASSED:
         yield f"the residual runs through {norms_passed} norms"
     yield from _optimizer_risks(state)
-    if noise := _batch_norm_noise(state):
+    noise = _batch_norm_noise(state)
+    if noise:
         yield noise
 
 
 def _head_input_risks(state: _NetState) -> Iterator[str]:
+    """Reasons that lie in what the head reads."""
     task = state.cfg.task
     if state.directions < FEW_DIRECTIONS:
         yield f"{state.vectors} differ in hardly more than one direction where the head reads them"
@@ -356,26 +386,32 @@ def _head_input_risks(state: _NetState) -> Iterator[str]:
             f"{state.vectors} differ in {number(state.directions, 2)} directions where the head reads them, few for "
             f"the {TASKS[task].classes} answers"
         )
-    if not 1 / SMALL <= state.head_size <= LARGE:
+    if not 1 / SMALL_FACTOR <= state.head_size <= LARGE_FACTOR:
         yield f"the head reads a signal of size {number(state.head_size, 2)}, where 1 is usual"
 
 
 def _optimizer_risks(state: _NetState) -> Iterator[str]:
+    """Reasons that lie in the steps that the optimiser takes."""
     cfg = state.cfg
-    if not state.row and (drop := first_drop(cfg, state.trace)) > OVERSHOT:
-        yield f"the first step overshoots, to first order by {number(drop, 2)} times the loss"
-    reach, spread = logit_reach(cfg, state.head_size), guess_spread(cfg.task)
+    if state.row == 0:
+        drop = first_drop(cfg, state.trace)
+        if drop > OVERSHOOT_RATIO:
+            yield f"the first step overshoots, to first order by {number(drop, 2)} times the loss"
+    reach = logit_reach(cfg, state.head_size)
+    spread = guess_spread(cfg.task)
     if reach < SPREADS_TO_LEARN * spread:
         yield (
             f"in {cfg.steps} steps at this learning rate Adam moves a logit by at most {number(reach, 2)}, and the "
             f"best constant guess alone spreads them by {number(spread, 2)}"
         )
     scores = score_spread(cfg, state.trace)
-    if scores > freezing_spread(cfg) and (share := update_reach(cfg, state.trace)) < 1:
-        yield (
-            f"attention reads hardly more than one token (scores spread by {number(scores, 2)}), and {cfg.steps} steps "
-            f"change its weights by at most {share:.0%} of their size"
-        )
+    if scores > freezing_spread(cfg):
+        share = update_reach(cfg, state.trace)
+        if share < 1:
+            yield (
+                f"attention reads hardly more than one token (scores spread by {number(scores, 2)}), and {cfg.steps} "
+                f"steps change its weights by at most {share:.0%} of their size"
+            )
     if cfg.net == "transformer" and not state.fully_normed and cfg.optimizer not in ADAM_LIKE:
         yield f"without norms, {cfg.optimizer} hardly trains a transformer"
 
@@ -391,7 +427,7 @@ def _batch_norm_noise(state: _NetState) -> str:
 
 def _inert(state: _NetState) -> Verdict | None:
     """The verdict that no branch adds anything yet, and whether training can change that."""
-    if state.branch.max() >= INERT * state.max_stream:
+    if state.branch.max() >= INERT_RATIO * state.max_stream:
         return None
     can_open = state.cfg.branch_scale in GATES or state.cfg.init == "zero last"
     outlook = "training switches them on" if can_open else "the net is linear in effect so far"
@@ -416,7 +452,7 @@ def _large_update(state: _NetState) -> Verdict | None:
 def _dead_units(state: _NetState) -> Verdict | None:
     """The verdict that most units of a block are dead; None if no block has that many."""
     dead = state.frame.dead_units if state.frame else np.empty(0)
-    if not (dead > DEAD).any():
+    if not (dead > DEAD_SHARE).any():
         return None
     block, share = int(np.nanargmax(dead)) + 1, float(np.nanmax(dead))
     vector = state.vectors.removesuffix("s")

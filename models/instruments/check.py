@@ -15,7 +15,7 @@ from models.spec import plan
 from models.spec.knob import check_integer
 from models.training import Snapshot, Work, cross_entropy
 
-# Relative to the length of what is moved. Large steps suffer from curvature, small ones from rounding of the loss.
+# Relative to the length of the moved tensors. Large steps suffer from curvature, small ones from rounding of the loss.
 DIFFERENCE_STEPS = tuple(10.0**-power for power in range(2, 8))
 WEIGHTS, STREAM = "weights", "stream"
 
@@ -28,39 +28,34 @@ def check(snapshot: Snapshot, *, block: int) -> Work[GradientCheck]:
     """
     check_integer("block", block, 1, snapshot.cfg.depth)
     bench = _Bench(*snapshot.exact(), last_site(snapshot, block))
-    matrices = [p for p in list(bench.model.stream.blocks.values())[block - 1].parameters() if p.ndim > 1]
+    block_module = list(bench.model.stream.blocks.values())[block - 1]
+    matrices = [p for p in block_module.parameters() if p.ndim > 1]
     gradients = bench.gradients(matrices)
     targets = [_Target(STREAM, [bench.shift], gradients[-1:], bench.stream_length)]
     if matrices:
         weights = [p.detach() for p in matrices]
         targets.insert(0, _Target(WEIGHTS, weights, gradients[:-1], _length(weights)))
-    names, directions = [], []
-    analytic, differences, kinks, chosen = [], [], [], []
-    steps: list[list[float]] = []
+    checked: list[_CheckedSlope] = []
     for target in targets:
         for title, direction in _directions(target.gradient, snapshot.cfg.seed).items():
-            names.append(target.name)
-            directions.append(title)
-            analytic.append(sum((a * b).sum().item() for a, b in zip(target.gradient, direction, strict=True)))
-            lengths = [relative * target.length for relative in DIFFERENCE_STEPS]
-            results = []
-            for step in lengths:
-                results.append(bench.difference(target.tensors, direction, step))
-                yield (len(steps) + len(results) / len(lengths)) / (2 * len(targets))
-            steps.append(lengths)
-            differences.append([result.slope for result in results])
-            kinks.append([result.kinks for result in results])
-            chosen.append(_steadiest(differences[-1]))
+            analytic = sum((a * b).sum().item() for a, b in zip(target.gradient, direction, strict=True))
+            steps = [relative * target.length for relative in DIFFERENCE_STEPS]
+            differences: list[_Difference] = []
+            for step in steps:
+                differences.append(bench.difference(target.tensors, direction, step))
+                yield (len(checked) + len(differences) / len(steps)) / (2 * len(targets))
+            checked.append(_CheckedSlope(target.name, title, analytic, steps, differences))
+    slopes = [[difference.slope for difference in entry.differences] for entry in checked]
     return GradientCheck(
-        target=tuple(names),
-        direction=tuple(directions),
+        target=tuple(entry.target for entry in checked),
+        direction=tuple(entry.direction for entry in checked),
         rms={target.name: target.gradient_rms for target in targets},
         loss=bench.loss().item(),
-        analytic=np.array(analytic),
-        difference=np.array(differences),
-        step=np.array(steps),
-        kinks=np.array(kinks),
-        chosen=np.array(chosen),
+        analytic=np.array([entry.analytic for entry in checked]),
+        difference=np.array(slopes),
+        step=np.array([entry.steps for entry in checked]),
+        kinks=np.array([[difference.kinks for difference in entry.differences] for entry in checked]),
+        chosen=np.array([_steadiest(by_step) for by_step in slopes]),
     )
 
 
@@ -70,7 +65,7 @@ def last_site(snapshot: Snapshot, block: int) -> int:
 
 
 class _Target(NamedTuple):
-    """Tensors that a check moves, with their gradient; `length` is the length that steps are relative to."""
+    """Tensors that a check moves, and their gradient. Steps are relative to `length`."""
 
     name: str
     tensors: list[Tensor]
@@ -87,6 +82,16 @@ class _Difference(NamedTuple):
 
     slope: float
     kinks: int
+
+
+class _CheckedSlope(NamedTuple):
+    """The slope along one direction by autograd, and its central differences by step."""
+
+    target: str
+    direction: str
+    analytic: float
+    steps: list[float]
+    differences: list[_Difference]
 
 
 class _Bench:
@@ -142,8 +147,11 @@ def _directions(gradient: list[Tensor], seed: int) -> dict[str, list[Tensor]]:
     source = generator(seed, "check")
     noise = [torch.randn(part.shape, generator=source, dtype=part.dtype) for part in gradient]
     length = _length(gradient)
-    directions = {"the gradient": [part / length for part in gradient]} if length > 0 or np.isnan(length) else {}
-    return directions | {"a random direction": [part / _length(noise) for part in noise]}
+    directions = {}
+    if length != 0:  # NaN included
+        directions["the gradient"] = [part / length for part in gradient]
+    directions["a random direction"] = [part / _length(noise) for part in noise]
+    return directions
 
 
 def _length(parts: list[Tensor]) -> float:

@@ -1,5 +1,4 @@
-"""Effects of gradient descent steps: change of the logits, change of the gradient along a step, and sharpness of the
-loss under full-batch descent.
+"""Effects of gradient descent: change of logits, change of the gradient along a step, sharpness under full batches.
 
 Each instrument measures SEEDS seeds, starting with the configuration's own. Legend: K seeds, F measured steps.
 """
@@ -27,10 +26,12 @@ SAMPLES = 200  # of full-batch descent
 GRADIENT_STEPS = 11  # steps of a run at which the gradient along a step is measured
 SHARPNESS_STEPS = 25  # steps between two measurements of the sharpness
 REACHES = (0.5, 1.0, 2.0, 4.0)  # distances along a step, in steps (Santurkar 2018)
-SHIFT, SCALE = 0.5, 1.25  # of the noise behind a norm: a mean of -SHIFT to SHIFT, a factor of 1 to SCALE
+# Bounds of the noise behind a norm: it adds -MAX_SHIFT to MAX_SHIFT, and multiplies by 1 to MAX_SCALE.
+MAX_SHIFT = 0.5
+MAX_SCALE = 1.25
 
 
-def with_seeds(cfg: RunConfig) -> list[RunConfig]:
+def seeded_configurations(cfg: RunConfig) -> list[RunConfig]:
     return [replace(cfg, seed=cfg.seed + at) for at in range(SEEDS)]
 
 
@@ -38,9 +39,9 @@ def with_seeds(cfg: RunConfig) -> list[RunConfig]:
 
 
 def update(replays: Replays, cfg: RunConfig, *, step: int) -> Work[Update]:
-    """How far a step of gradient descent, of the blocks' matrices or of all parameters, moves its batch's logits."""
+    """How far a step moves its batch's logits, if only the blocks' matrices take it, or all parameters."""
     rows = []
-    for at, seeded in enumerate(with_seeds(cfg)):
+    for at, seeded in enumerate(seeded_configurations(cfg)):
         snapshot = yield from rescale_progress(
             replays.snapshot(seeded, min(step, cfg.steps)), at / SEEDS, (at + 1) / SEEDS
         )
@@ -54,16 +55,16 @@ def logit_changes(snapshot: Snapshot) -> tuple[float, float]:
     model, x, y = snapshot.exact()
     parameters = {name: p for name, p in model.named_parameters() if p.requires_grad}
     matrices = {name for name, p in parameters.items() if name.startswith("stream.blocks.") and p.ndim > 1}
-    before = model(x)
-    gradients = torch.autograd.grad(cross_entropy(before, y), [*parameters.values()], allow_unused=True)
+    logits = model(x)
+    gradients = torch.autograd.grad(cross_entropy(logits, y), [*parameters.values()], allow_unused=True)
     start = [p.detach().clone() for p in parameters.values()]
     changes = []
-    for stepping in (matrices, set(parameters)):
+    for moved in (matrices, set(parameters)):
         with torch.no_grad():
             for (name, p), gradient in zip(parameters.items(), gradients, strict=True):
-                if gradient is not None and name in stepping:
+                if gradient is not None and name in moved:
                     p.sub_(gradient, alpha=snapshot.cfg.lr)
-            changes.append((model(x) - before).square().mean().sqrt().item())
+            changes.append((model(x) - logits).square().mean().sqrt().item())
         _copy_into([*parameters.values()], start)
     return changes[0], changes[1]
 
@@ -74,8 +75,9 @@ def logit_changes(snapshot: Snapshot) -> tuple[float, float]:
 def smoothness(_replays: Replays, cfg: RunConfig, *, step: int, noise: bool = False) -> Work[Smoothness]:
     """Change of the gradient along a step, at GRADIENT_STEPS steps; `noise` adds noise behind every batch norm."""
     steps = evenly_spaced_steps(min(step, cfg.steps), GRADIENT_STEPS)
-    changes, losses = np.full((SEEDS, len(steps)), np.nan), np.full((SEEDS, max(steps[-1], 1)), np.nan)
-    for seed, seeded in enumerate(with_seeds(cfg)):
+    changes = np.full((SEEDS, len(steps)), np.nan)
+    losses = np.full((SEEDS, max(steps[-1], 1)), np.nan)
+    for seed, seeded in enumerate(seeded_configurations(cfg)):
         run = Run(seeded, probe=False, frames=False)
         with noise_behind_norms(run.model, seeded.seed) if noise else nullcontext():
             for at, step_to_measure in enumerate(steps):
@@ -116,7 +118,7 @@ def noise_behind_norms(model: nn.Module, seed: int) -> Iterator[None]:
 
     def add_noise(_module: nn.Module, _inputs: object, x: Tensor) -> Tensor:
         mean, factor = (torch.rand(x.shape[-1], generator=source).to(x) for _ in range(2))
-        return x * (1 + (SCALE - 1) * factor) + SHIFT * (2 * mean - 1)
+        return x * (1 + (MAX_SCALE - 1) * factor) + MAX_SHIFT * (2 * mean - 1)
 
     hooks = [part.register_forward_hook(add_noise) for part in model.modules() if isinstance(part, TokenBatchNorm)]
     try:
@@ -143,8 +145,9 @@ def edge_of_stability(_replays: Replays, cfg: RunConfig, *, step: int) -> Work[E
     """Sharpness every SHARPNESS_STEPS steps up to `step` of descent in which every step takes the same samples."""
     last = min(step, cfg.steps)
     steps = [*range(0, last + 1, SHARPNESS_STEPS)]
-    values, losses = np.full((SEEDS, len(steps)), np.nan), np.full((SEEDS, max(last, 1)), np.nan)
-    for seed, seeded in enumerate(with_seeds(cfg)):
+    values = np.full((SEEDS, len(steps)), np.nan)
+    losses = np.full((SEEDS, max(last, 1)), np.nan)
+    for seed, seeded in enumerate(seeded_configurations(cfg)):
         run = Run(seeded, probe=False, frames=False)
         run.task = FullBatch(run.task, SAMPLES)  # type: ignore[assignment]
         start = None

@@ -28,9 +28,9 @@ NUMBERS: dict[str, Any] = {
     "adam_vanishing": verdict.ADAM_VANISHING,
     "collapsed": verdict.COLLAPSED,
     "one_direction": verdict.ONE_DIRECTION,
-    "inert": verdict.INERT,
+    "inert": verdict.INERT_RATIO,
     "large_update": verdict.LARGE_UPDATE,
-    "dead": verdict.DEAD,
+    "dead": verdict.DEAD_SHARE,
     "max_tokens": MAX_TOKENS,
     "with_final_norm": ", ".join(name for name, placement in PLACEMENTS.items() if placement.final_norm),
 }

@@ -10,7 +10,7 @@ from torch import nn
 
 from models.answers import EdgeOfStability, Smoothness, Update
 from models.instruments import INSTRUMENTS
-from models.instruments.descent import SAMPLES, SHARPNESS_STEPS, SHIFT, gradient_change, noise_behind_norms
+from models.instruments.descent import MAX_SHIFT, SAMPLES, SHARPNESS_STEPS, gradient_change, noise_behind_norms
 from models.instruments.few_samples import FullBatch
 from models.nets import build_model
 from models.nets.norms import TokenBatchNorm
@@ -134,7 +134,7 @@ def test_slopes_of_the_recorded_sizes_are_those_of_numpy() -> None:
 def test_the_cards_state_what_the_instruments_do() -> None:
     assert f"same {SAMPLES} points" in PAPERS["edge-of-stability"].question
     assert f"every {SHARPNESS_STEPS} steps" in PAPERS["edge-of-stability"].question
-    assert f"up to {SHIFT}" in PAPERS["smoother"].question
+    assert f"up to {MAX_SHIFT}" in PAPERS["smoother"].question
 
 
 @pytest.mark.full

@@ -13,14 +13,13 @@ CLASS_NAMES = {"mlp": "MLP", "attn": "Attention", "ffn": "FeedForward"}
 
 
 def model_code(cfg: RunConfig) -> str:
-    """Code that defines the norms, branches and sublayers of a configuration, one class per kind."""
-    kinds = kinds_of(cfg)
-    branches = dict.fromkeys(
-        (kind.kind, kind.norm_mid, kind.activation) for kind in kinds.values() if not kind.identity
-    )
+    """Code that defines the norms, branches and sublayers of a configuration, one class for all that are equal."""
+    classes = sublayer_classes(cfg)
+    active = [sublayer for sublayer in classes.values() if not sublayer.identity]
+    branches = dict.fromkeys((sublayer.kind, sublayer.norm_mid, sublayer.activation) for sublayer in active)
     parts = [_quoted_parts(cfg)]
     parts += [_branch_class(cfg, *branch) for branch in branches]
-    parts += [_sublayer_class(cfg, name, kind) for name, kind in kinds.items()]
+    parts += [_sublayer_class(cfg, name, sublayer) for name, sublayer in classes.items()]
     return "\n\n\n".join([part for part in parts if part])
 
 
@@ -32,39 +31,62 @@ def _quoted_parts(cfg: RunConfig) -> str:
     ]
     codes = [ACTIVATIONS[activation].code for activation in sorted(activations_of(cfg))]
     definitions += [("models.nets.branches", code.removesuffix("()")) for code in codes if code.endswith("()")]
-    definitions += [("models.nets.sublayer", "Dropout")] * has_dropout(cfg)
+    if has_dropout(cfg):
+        definitions.append(("models.nets.sublayer", "Dropout"))
     if cfg.net == "transformer":
-        definitions += [("models.nets.branches", "Rotary")] * (cfg.position == "rotary")
-        definitions += [
-            ("models.nets.branches", RELATIVE[position][0]) for position in RELATIVE if position == cfg.position
-        ]
-        definitions += [("models.nets.embedding", "Positions")] * (cfg.position in ("sinusoidal", "learned"))
-        definitions += [("models.nets.embedding", "sinusoids")] * (cfg.position == "sinusoidal")
+        if cfg.position == "rotary":
+            definitions.append(("models.nets.branches", "Rotary"))
+        if cfg.position in RELATIVE:
+            definitions.append(("models.nets.branches", RELATIVE[cfg.position][0]))
+        if cfg.position in ("sinusoidal", "learned"):
+            definitions.append(("models.nets.embedding", "Positions"))
+        if cfg.position == "sinusoidal":
+            definitions.append(("models.nets.embedding", "sinusoids"))
     return quote_definitions(*definitions)
 
 
-def kinds_of(cfg: RunConfig) -> dict[str, SublayerPlan]:
+def sublayer_classes(cfg: RunConfig) -> dict[str, SublayerPlan]:
     """Distinct sublayers of a net by class name, ignoring differences of site and block."""
-    kinds = list(dict.fromkeys(kind_of(sublayer) for sublayer in plan(cfg).sublayers))
     by_name: dict[str, SublayerPlan] = {}
-    for kind in kinds:
-        name = "TakenOut" if kind.identity else CLASS_NAMES[kind.kind] + "Sublayer"
+    for sublayer in dict.fromkeys(without_place(sublayer) for sublayer in plan(cfg).sublayers):
+        name = "TakenOut" if sublayer.identity else CLASS_NAMES[sublayer.kind] + "Sublayer"
         duplicates = sum(other.rstrip("0123456789") == name for other in by_name)
-        by_name[name + (str(duplicates + 1) if duplicates else "")] = kind
+        suffix = str(duplicates + 1) if duplicates else ""
+        by_name[name + suffix] = sublayer
     return by_name
 
 
-def kind_of(sublayer: SublayerPlan) -> SublayerPlan:
+def without_place(sublayer: SublayerPlan) -> SublayerPlan:
     """A sublayer's plan without its place in the net, so that equal classes have equal plans."""
     if sublayer.identity:
-        return SublayerPlan("", 0, "", "none", "none", "none", "none", 1.0, 1.0, "", 1.0, 1, True, "", 0.0, 0.0)
+        return SublayerPlan(
+            site="",
+            block=0,
+            kind="",
+            norm_in="none",
+            norm_mid="none",
+            norm_out="none",
+            norm_add="none",
+            skip=1.0,
+            scale=1.0,
+            gate="",
+            input_scale=1.0,
+            repeats=1,
+            identity=True,
+            activation="",
+            drop_branch=0.0,
+            drop_stream=0.0,
+        )
     # Without a norm, block 1 reads the stream itself, not 1 * x: autograd would add up gradients in another order.
     input_scale = 1.0 if sublayer.norm_in != "none" or sublayer.input_scale == 1 else 0.0
     return replace(sublayer, site="", block=0, input_scale=input_scale)
 
 
 def _branch_name(cfg: RunConfig, kind: str, norm_mid: str, activation: str) -> str:
-    words = norm_mid.split() * (norm_mid != "none") + activation.split() * (activation not in ("", cfg.activation))
+    """Name of a branch's class: its kind, its inner norm, and its activation if the net has several."""
+    words = [] if norm_mid == "none" else norm_mid.split()
+    if activation not in ("", cfg.activation):
+        words += activation.split()
     return CLASS_NAMES[kind] + "".join(word.capitalize() for word in words)
 
 
@@ -73,11 +95,13 @@ def _branch_class(cfg: RunConfig, kind: str, norm_mid: str, activation: str) -> 
     if kind == "attn":
         return _attention_class(cfg, norm_mid)
     single = is_one_layer(cfg, kind)
-    first, width = ("w", "WIDTH") if single else ("w1", "HIDDEN")
-    init_lines = [f"self.{first} = nn.Linear(WIDTH, {width})"]
-    init_lines += [f"self.norm_mid = {norm_of(cfg, norm_mid, width)}"] * (norm_mid != "none")
-    init_lines += [] if single else ["self.w2 = nn.Linear(HIDDEN, WIDTH)"]
-    inner = norm_call(norm_mid, "self.norm_mid", f"self.{first}(x)")
+    layer, width = ("w", "WIDTH") if single else ("w1", "HIDDEN")
+    init_lines = [f"self.{layer} = nn.Linear(WIDTH, {width})"]
+    if norm_mid != "none":
+        init_lines.append(f"self.norm_mid = {norm_constructor(cfg, norm_mid, width)}")
+    if not single:
+        init_lines.append("self.w2 = nn.Linear(HIDDEN, WIDTH)")
+    inner = norm_call(norm_mid, "self.norm_mid", f"self.{layer}(x)")
     if activation != "identity":
         inner = f"{ACTIVATIONS[activation].code}({inner})"
     formula = inner if single else f"self.w2({inner})"
@@ -88,12 +112,12 @@ def _branch_class(cfg: RunConfig, kind: str, norm_mid: str, activation: str) -> 
 
 
 def _attention_class(cfg: RunConfig, norm_mid: str) -> str:
+    """Code of the attention branch's class."""
     init_lines = ["self.w_q, self.w_k, self.w_v, self.w_o = (nn.Linear(WIDTH, WIDTH) for _ in range(4))"]
-    query, key = "self.w_q(x)", "self.w_k(x)"
-    heads = ".unflatten(-1, (HEADS, -1)).transpose(1, 2)"
-    query, key, value = query + heads, key + heads, "self.w_v(x)" + heads
+    split_heads = ".unflatten(-1, (HEADS, -1)).transpose(1, 2)"
+    query, key, value = (f"self.{weight}(x){split_heads}" for weight in ("w_q", "w_k", "w_v"))
     if cfg.qk_norm:
-        init_lines += [f"self.norm_{x} = {norm_of(cfg, 'rms norm', 'WIDTH // HEADS')}" for x in ("q", "k")]
+        init_lines += [f"self.norm_{x} = {norm_constructor(cfg, 'rms norm', 'WIDTH // HEADS')}" for x in ("q", "k")]
         query, key = f"self.norm_q({query})", f"self.norm_k({key})"
     if cfg.position == "rotary":
         init_lines.append("self.rotation = Rotary(TOKENS, WIDTH // HEADS)")
@@ -104,9 +128,11 @@ def _attention_class(cfg: RunConfig, norm_mid: str) -> str:
         directions = f", bidirectional={not causal}" if cfg.position == "relative bias" else ""
         init_lines.append(f"self.relative = {RELATIVE[cfg.position][0]}(HEADS{directions})")
         options = f"attn_mask=self.relative(x.shape[1], {causal})"
-    if (scale := score_scale(cfg)) is not None:
+    scale = score_scale(cfg)
+    if scale is not None:
         options += f", scale={scale!r}"
-    init_lines += [f"self.norm_mid = {norm_of(cfg, norm_mid, 'WIDTH')}"] * (norm_mid != "none")
+    if norm_mid != "none":
+        init_lines.append(f"self.norm_mid = {norm_constructor(cfg, norm_mid, 'WIDTH')}")
     forward_lines = [
         f"q = {query}",
         f"k = {key}",
@@ -120,40 +146,43 @@ def _attention_class(cfg: RunConfig, norm_mid: str) -> str:
     return class_code(_branch_name(cfg, "attn", norm_mid, ""), title, init_lines, forward_lines)
 
 
-def _sublayer_class(cfg: RunConfig, name: str, kind: SublayerPlan) -> str:
+def _sublayer_class(cfg: RunConfig, name: str, sublayer: SublayerPlan) -> str:
     """Code of a sublayer's class, whose forward pass is its equation."""
     argument = "l" if cfg.input_scale != "one" else ""
-    if kind.identity:
+    if sublayer.identity:
         forward = ["return x, 0.0"] if cfg.stack == "residual" else ["return x"]
         return class_code(name, "A sublayer taken out: the stream passes unchanged.", [], forward, argument)
-    init_lines = [f"self.function = {_branch_name(cfg, kind.kind, kind.norm_mid, kind.activation)}()"]
-    slots = [slot for slot in filled_slots(kind) if slot != "norm_mid"]
-    init_lines += [
-        f"self.{slot} = {norm_of(cfg, kind.norm_add if slot == 'norm_again' else getattr(kind, slot), 'WIDTH')}"
-        for slot in slots
-    ]
-    init_lines += [f"self.{slot} = Dropout({rate!r})" for slot in DROPOUTS if (rate := getattr(kind, slot))]
-    if kind.gate:
-        channels = "1" if kind.gate == "zero gate" else "WIDTH"
-        init_lines.append(f"self.gate = nn.Parameter(torch.full(({channels},), {kind.scale!r}))")
-    branch = branch_code(cfg, kind, _attribute, lambda inner: f"self.function({inner})")
+    init_lines = [f"self.function = {_branch_name(cfg, sublayer.kind, sublayer.norm_mid, sublayer.activation)}()"]
+    for slot in filled_slots(sublayer):
+        if slot != "norm_mid":  # belongs to the branch
+            norm = sublayer.norm_add if slot == "norm_again" else getattr(sublayer, slot)
+            init_lines.append(f"self.{slot} = {norm_constructor(cfg, norm, 'WIDTH')}")
+    for slot in DROPOUTS:
+        rate = getattr(sublayer, slot)
+        if rate:
+            init_lines.append(f"self.{slot} = Dropout({rate!r})")
+    if sublayer.gate:
+        channels = "1" if sublayer.gate == "zero gate" else "WIDTH"
+        init_lines.append(f"self.gate = nn.Parameter(torch.full(({channels},), {sublayer.scale!r}))")
+    branch = branch_code(cfg, sublayer, _attribute, lambda inner: f"self.function({inner})")
     forward_lines: list[str] = []
-    init_lines += ["self.l = l"] * ("self.l*" in branch)
-    if cfg.stack == "residual" or (kind.skip and cfg.skip_scale != 1):
+    if "self.l*" in branch:
+        init_lines.append("self.l = l")
+    if cfg.stack == "residual" or (sublayer.skip and cfg.skip_scale != 1):
         # The branch comes first, as in the app: the forward order fixes the order in which autograd sums gradients.
         branch, forward_lines = "branch", [f"branch = {branch}"]
-    title = "The stream plus the branch." if kind.skip else "The branch alone: nothing carries the stream past it."
-    if kind.repeats > 1:
-        forward_lines.append(f"once = {sum_code(cfg, kind, _attribute, branch)}")
-        forward_lines.append(f"return {sum_code(cfg, kind, _attribute, 'once', 'norm_again')}")
+    title = "The stream plus the branch." if sublayer.skip else "The branch alone: nothing carries the stream past it."
+    if sublayer.repeats > 1:
+        forward_lines.append(f"once = {sum_code(cfg, sublayer, _attribute, branch)}")
+        forward_lines.append(f"return {sum_code(cfg, sublayer, _attribute, 'once', 'norm_again')}")
         title = "The stream plus the branch, and the stream once more."
     elif cfg.stack == "residual":
         # Without skip and norm the sum must still be a new tensor: the branch gets gradients from two streams.
-        total = sum_code(cfg, kind, _attribute, branch)
+        total = sum_code(cfg, sublayer, _attribute, branch)
         forward_lines.append(f"return {'0.0 + branch' if total == 'branch' else total}, branch")
         title = "What the stream becomes, and the branch for the second stream."
     else:
-        forward_lines.append(f"return {sum_code(cfg, kind, _attribute, branch)}")
+        forward_lines.append(f"return {sum_code(cfg, sublayer, _attribute, branch)}")
     return class_code(name, title, init_lines, forward_lines, argument)
 
 
@@ -161,18 +190,22 @@ def _attribute(slot: str) -> str:
     return f"self.{slot}"
 
 
-def norm_of(cfg: RunConfig, norm: str, width: str) -> str:
+def norm_constructor(cfg: RunConfig, norm: str, width: str) -> str:
     """Code that constructs a norm; EPS is a constant of the script."""
     return "nn.Identity()" if norm == "none" else norm_code(norm, width, "EPS", affine=cfg.affine)
 
 
 def class_code(name: str, title: str, init_lines: list[str], forward_lines: list[str], argument: str = "") -> str:
     """Code of a module from the lines of its `__init__` and `forward`."""
-    line_start = "\n        "
-    opening = f"    def __init__(self{', ' + argument if argument else ''}):{line_start}super().__init__(){line_start}"
-    return (
-        f'class {name}(nn.Module):\n    """{title}"""\n\n{opening.rstrip()}'
-        + "".join(line_start + line for line in init_lines)
-        + "\n\n    def forward(self, x):"
-        + "".join(line_start + line for line in forward_lines)
-    )
+    parameters = f"self, {argument}" if argument else "self"
+    lines = [
+        f"class {name}(nn.Module):",
+        f'    """{title}"""',
+        "",
+        f"    def __init__({parameters}):",
+        *(f"        {line}" for line in ("super().__init__()", *init_lines)),
+        "",
+        "    def forward(self, x):",
+        *(f"        {line}" for line in forward_lines),
+    ]
+    return "\n".join(lines)

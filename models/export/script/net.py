@@ -2,7 +2,7 @@
 
 from itertools import groupby
 
-from models.export.script.model import class_code, kind_of, kinds_of, norm_of
+from models.export.script.model import class_code, norm_constructor, sublayer_classes, without_place
 from models.spec import INITS, TASKS, RunConfig, plan
 from models.spec.code import number_code
 from models.spec.parametrization import branch_gain, head_gain, output_factor
@@ -49,15 +49,16 @@ def net_code(cfg: RunConfig) -> str:
 
 def _block_function(cfg: RunConfig) -> str:
     """Code of the function that builds block l, with one case per run of equal blocks."""
-    name_of = {kind: name for name, kind in kinds_of(cfg).items()}
+    class_names = {sublayer: name for name, sublayer in sublayer_classes(cfg).items()}
     by_block = groupby(plan(cfg).sublayers, key=lambda sublayer: sublayer.block)
-    blocks = [(block, tuple((s.kind, name_of[kind_of(s)]) for s in group)) for block, group in by_block]
-    number = "l" if cfg.input_scale != "one" else ""
+    blocks = [(block, tuple((s.kind, class_names[without_place(s)]) for s in group)) for block, group in by_block]
+    argument = "l" if cfg.input_scale != "one" else ""
     lines = ["def block(l):", '    """Block l, counted from 1: its sublayers by name."""']
-    for sublayers, run in groupby(blocks, key=lambda row: row[1]):
-        last = list(run)[-1][0]
-        code = "return nn.ModuleDict({" + ", ".join(f'"{kind}": {name}({number})' for kind, name in sublayers) + "})"
-        lines += [f"    {code}"] if last == cfg.depth else [f"    if l <= {last}:", f"        {code}"]
+    for classes, equal_blocks in groupby(blocks, key=lambda entry: entry[1]):
+        last_block = list(equal_blocks)[-1][0]
+        entries = ", ".join(f'"{kind}": {name}({argument})' for kind, name in classes)
+        code = f"return nn.ModuleDict({{{entries}}})"
+        lines += [f"    {code}"] if last_block == cfg.depth else [f"    if l <= {last_block}:", f"        {code}"]
     return "\n".join(lines)
 
 
@@ -65,20 +66,20 @@ def _sublayer_loop(cfg: RunConfig, *steps: str) -> list[str]:
     """Code of the loop over a block's sublayers; an MLP block has only one."""
     if cfg.net == "mlp":
         return [f"    {step}".format(sublayer='sublayers["mlp"]', site="name") for step in steps]
-    pad = "        "
-    return ["    for kind, sublayer in sublayers.items():"] + [
-        pad + step.format(sublayer="sublayer", site='f"{name}.{kind}"') for step in steps
-    ]
+    body = [step.format(sublayer="sublayer", site='f"{name}.{kind}"') for step in steps]
+    return ["    for kind, sublayer in sublayers.items():", *(f"        {line}" for line in body)]
 
 
 def _single(cfg: RunConfig) -> str:
+    """Code of `Stream` for a stack with one stream."""
     forward_lines = ['x = record("x0", x)', "for name, sublayers in self.blocks.items():"]
     forward_lines += [*_sublayer_loop(cfg, "x = record({site}, {sublayer}(x))"), "return x"]
     return class_code("Stream", "One stream through all blocks: (B, T, D) -> (B, T, D).", [BLOCKS], forward_lines)
 
 
 def _residual(cfg: RunConfig) -> str:
-    init_lines = [BLOCKS, f"self.norm_collected = {norm_of(cfg, cfg.norm, 'WIDTH')}"]
+    """Code of `Stream` for ResiDual's two streams."""
+    init_lines = [BLOCKS, f"self.norm_collected = {norm_constructor(cfg, cfg.norm, 'WIDTH')}"]
     forward_lines = ['x = y = record("x0", x)', "for name, sublayers in self.blocks.items():"]
     forward_lines += _sublayer_loop(cfg, "x, branch = {sublayer}(x)", "record({site}, x)", "y = y + branch")
     forward_lines.append("return x + self.norm_collected(y)")
@@ -88,9 +89,10 @@ def _residual(cfg: RunConfig) -> str:
 
 
 def _dlcl(cfg: RunConfig) -> str:
+    """Code of `Stream` for DLCL's weighted sums of blocks."""
     init_lines = [
         BLOCKS,
-        f"self.norms = nn.ModuleList({norm_of(cfg, cfg.norm, 'WIDTH')} for _ in range(DEPTH + 1))",
+        f"self.norms = nn.ModuleList({norm_constructor(cfg, cfg.norm, 'WIDTH')} for _ in range(DEPTH + 1))",
         "self.weights = nn.ParameterList(torch.full((count,), 1 / count) for count in range(1, DEPTH + 2))",
     ]
     forward_lines = [
@@ -113,18 +115,19 @@ STACKS = {"single": _single, "residual": _residual, "dlcl": _dlcl}
 
 
 def _net_class(cfg: RunConfig) -> str:
+    """Code of `Net`: embedding, stream, final norm and head."""
     task, final_norm = TASKS[cfg.task], plan(cfg).final_norm
     position = cfg.position if cfg.net == "transformer" else "none"
     inputs = task.inputs(cfg.net)
-    init_lines = [
-        f"self.embed = nn.Linear({inputs}, WIDTH)" if inputs else f"self.embed = nn.Embedding({task.vocabulary}, WIDTH)"
-    ]
+    embedding = f"nn.Linear({inputs}, WIDTH)" if inputs else f"nn.Embedding({task.vocabulary}, WIDTH)"
+    init_lines = [f"self.embed = {embedding}"]
     if position == "sinusoidal":
         init_lines.append("self.position = Positions(sinusoids(TOKENS, WIDTH), learned=False)")
     if position == "learned":
         init_lines.append("self.position = Positions(torch.zeros(TOKENS, WIDTH), learned=True)")
     init_lines.append("self.stream = Stream()")
-    init_lines += [f"self.final_norm = {norm_of(cfg, final_norm, 'WIDTH')}"] * (final_norm != "none")
+    if final_norm != "none":
+        init_lines.append(f"self.final_norm = {norm_constructor(cfg, final_norm, 'WIDTH')}")
     init_lines.append(f"self.head = nn.Linear(WIDTH, {task.classes})")
     start = "self.position(self.embed(x))" if position in ("sinusoidal", "learned") else "self.embed(x)"
     end = "self.final_norm(x)" if final_norm != "none" else "x"
@@ -153,16 +156,20 @@ def _initialise(cfg: RunConfig) -> str:
 def _branch_init_lines(cfg: RunConfig) -> list[str]:
     """Lines that initialise a weight p of a branch."""
     init = INITS[cfg.init]
-    lines = ["outputs, inputs = p.shape"] * ("inputs" in init.draw) + [init.draw]
+    lines = ["outputs, inputs = p.shape"] if "inputs" in init.draw else []
+    lines.append(init.draw)
     if init.on_outputs:
-        layer = "2" * (cfg.layers_per_branch - 1)
-        last = '(".w_o.weight", ".w2.weight")' if cfg.net == "transformer" else f'".w{layer}.weight"'
-        lines += [f"if name.endswith({last}):", f"    p.mul_({init.on_outputs})"]
+        suffixes = '".w.weight"' if cfg.layers_per_branch == 1 else '".w2.weight"'
+        if cfg.net == "transformer":
+            suffixes = '(".w_o.weight", ".w2.weight")'
+        lines += [f"if name.endswith({suffixes}):", f"    p.mul_({init.on_outputs})"]
     if init.past_scores:
         shrink = f"p.mul_({init.past_scores})"
         not_scores = ['if not name.endswith((".w_q.weight", ".w_k.weight")):', f"    {shrink}"]
         lines += not_scores if cfg.net == "transformer" else [shrink]
-    return lines + [f"p.mul_({branch_gain(cfg)!r})"] * (branch_gain(cfg) != 1)
+    if branch_gain(cfg) != 1:
+        lines.append(f"p.mul_({branch_gain(cfg)!r})")
+    return lines
 
 
 def _embedding_init_lines(cfg: RunConfig) -> list[str]:

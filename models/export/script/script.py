@@ -125,9 +125,11 @@ def standalone_script(cfg: RunConfig, name: str = "run.py") -> str:
 
 
 def _title(cfg: RunConfig) -> str:
-    name = arrangement_of(cfg) or f"{'Residual' if cfg.residual else 'No residual'}, {cfg.placement}, {cfg.norm}"
-    net = f"{'an MLP' if cfg.net == 'mlp' else 'a transformer'} of {cfg.depth} blocks and width {cfg.width}"
-    return f"{name[0].upper()}{name[1:]}: {net} on the task {cfg.task}, in plain PyTorch."
+    residual = "Residual" if cfg.residual else "No residual"
+    name = arrangement_of(cfg) or f"{residual}, {cfg.placement}, {cfg.norm}"
+    net = "an MLP" if cfg.net == "mlp" else "a transformer"
+    size = f"{cfg.depth} blocks and width {cfg.width}"
+    return f"{name[0].upper()}{name[1:]}: {net} of {size} on the task {cfg.task}, in plain PyTorch."
 
 
 def _constants(cfg: RunConfig, code: str) -> str:
@@ -165,46 +167,53 @@ def _dtype(cfg: RunConfig) -> str:
 
 def _train(cfg: RunConfig) -> str:
     """Code of the training loop, with only the parts that the configuration needs."""
-    update = ""
     rate = _learning_rate(cfg)
-    rate_factor = "" if has_uniform_rates(cfg) else ' * group["rate"]'
-    if cfg.clip:
-        update += "        clip(net)\n"
+    update = "        clip(net)\n" if cfg.clip else ""
     if rate:
-        update += (
-            f'        for group in optimizer.param_groups:\n            group["lr"] = learning_rate(k){rate_factor}\n'
-        )
-    arguments = "net.parameters(), lr=LR"
-    optimizer = ""
-    if not has_uniform_rates(cfg):
-        adam = cfg.optimizer in ADAM_OPTIMIZERS
-        condition = " if p.ndim > 1 else 0.0" if cfg.decayed == "matrices" else ""
-        optimizer = SCALED.format(
-            ratios=f"{width_ratio(cfg)!r}, {depth_ratio(cfg)!r}, {adam}",
-            decay=f'\n        group["weight_decay"] = decay * WEIGHT_DECAY{condition}' * bool(cfg.weight_decay),
-            eps='\n        group["eps"] = 1e-8 * eps' * adam,
-        )
-        arguments = "groups.values()"
-    elif cfg.weight_decay and cfg.decayed == "all":
-        optimizer = '    groups = [{"params": list(net.parameters()), "weight_decay": WEIGHT_DECAY}]\n'
-        arguments = "groups, lr=LR"
-    elif cfg.weight_decay:
-        optimizer = (
-            "    matrices = [p for p in net.parameters() if p.ndim > 1]\n"
-            "    others = [p for p in net.parameters() if p.ndim <= 1]  # not decayed\n"
-            '    groups = [{"params": matrices, "weight_decay": WEIGHT_DECAY}, {"params": others}]\n'
-        )
-        arguments = "groups, lr=LR"
-    optimizer += f"    optimizer = {OPTIMIZERS[cfg.optimizer].format(arguments=arguments)}"
-    quote = "" if has_uniform_rates(cfg) else quote_definitions(("models.spec.parametrization", "scaling_factors"))
+        rate_factor = "" if has_uniform_rates(cfg) else ' * group["rate"]'
+        update += "        for group in optimizer.param_groups:\n"
+        update += f'            group["lr"] = learning_rate(k){rate_factor}\n'
+    masks = MASKS if has_dropout(cfg) else ""
     parts = [
         rate,
-        quote,
+        "" if has_uniform_rates(cfg) else quote_definitions(("models.spec.parametrization", "scaling_factors")),
         CLIP.format(dtype=_dtype(cfg)) if cfg.clip else "",
-        TRAIN.format(optimizer=optimizer, update=update, masks=MASKS * has_dropout(cfg)),
+        TRAIN.format(optimizer=_optimizer(cfg), update=update, masks=masks),
     ]
     return "\n\n\n".join(part.strip("\n") for part in parts if part)
 
+
+def _optimizer(cfg: RunConfig) -> str:
+    """Code that constructs the optimiser, with its parameter groups if it needs any."""
+    groups, arguments = "", "net.parameters(), lr=LR"
+    if not has_uniform_rates(cfg):
+        groups, arguments = _scaled_groups(cfg), "groups.values()"
+    elif cfg.weight_decay:
+        arguments = "groups, lr=LR"
+        groups = ALL_DECAYED if cfg.decayed == "all" else MATRICES_DECAYED
+    return f"{groups}    optimizer = {OPTIMIZERS[cfg.optimizer].format(arguments=arguments)}"
+
+
+def _scaled_groups(cfg: RunConfig) -> str:
+    """Code of parameter groups whose learning rate, weight decay and eps a parametrisation scales."""
+    adam = cfg.optimizer in ADAM_OPTIMIZERS
+    decay = ""
+    if cfg.weight_decay:
+        condition = " if p.ndim > 1 else 0.0" if cfg.decayed == "matrices" else ""
+        decay = f'\n        group["weight_decay"] = decay * WEIGHT_DECAY{condition}'
+    eps = '\n        group["eps"] = 1e-8 * eps' if adam else ""
+    return SCALED.format(ratios=f"{width_ratio(cfg)!r}, {depth_ratio(cfg)!r}, {adam}", decay=decay, eps=eps)
+
+
+ALL_DECAYED = """\
+    groups = [{"params": list(net.parameters()), "weight_decay": WEIGHT_DECAY}]
+"""
+
+MATRICES_DECAYED = """\
+    matrices = [p for p in net.parameters() if p.ndim > 1]
+    others = [p for p in net.parameters() if p.ndim <= 1]  # not decayed
+    groups = [{"params": matrices, "weight_decay": WEIGHT_DECAY}, {"params": others}]
+"""
 
 SCALED = """\
     groups = {{}}
@@ -248,8 +257,8 @@ def _learning_rate(cfg: RunConfig) -> str:
         factors.append("decay")
     if not lines:
         return ""
-    reading = " and ".join(
-        ["rises over the first WARMUP steps"] * bool(cfg.warmup) + ["falls along half a cosine"] * ("decay" in factors)
-    )
-    opening = f'def learning_rate(k):\n    """The learning rate of update k: it {reading}."""\n'
+    phases = ["rises over the first WARMUP steps"] if cfg.warmup else []
+    if cfg.schedule == "cosine":
+        phases.append("falls along half a cosine")
+    opening = f'def learning_rate(k):\n    """The learning rate of update k: it {" and ".join(phases)}."""\n'
     return opening + "\n".join(lines) + f"\n    return {' * '.join(factors)}"
