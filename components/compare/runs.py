@@ -74,7 +74,7 @@ def _draw_player(letters: list[str], panels: list[Panel], seeds: int) -> None:
         start=compare_link.play_request(),
         restore=True,
         facts=[share.seeds_label(seeds)],
-        keys=projector.HINT if projector.is_on() else "",
+        keys=projector.PLAYER_KEYS_HINT if projector.is_on() else "",
         on_open=open_playground,
     )
 
@@ -149,7 +149,7 @@ def _charts(
     if "loss" not in excluded_axes:
         by_title["Held-out loss"] = figures.losses(labels, held_out=True, **loss_style)
     if projector.is_on():
-        by_title = {title: scaled_figure(figure, projector.FACTOR) for title, figure in by_title.items()}
+        by_title = {title: scaled_figure(figure, projector.CHART_SCALE) for title, figure in by_title.items()}
     style = {"span": HALF, "height": CHART_HEIGHT, "fit": int(against)}
     return [_sample_paths(labels), *(Chart(title, figure=figure, **style) for title, figure in by_title.items())]
 

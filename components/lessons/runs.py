@@ -49,7 +49,7 @@ def draw_player(lesson: Lesson, start: str = "") -> bool:
         _panels(lesson),
         scope=TRAIN_LABELS[len(nets)],
         names=[lesson.word(name) for name in lesson.nets],
-        keys=projector.HINT if projector.is_on() else "",
+        keys=projector.PLAYER_KEYS_HINT if projector.is_on() else "",
         reset=LESSON_RESET.of(lesson.key).get(),
         start=start,
         facts=["1 seed, same batches"],
@@ -124,8 +124,8 @@ def _panels(lesson: Lesson) -> list[Panel]:
         kind: Chart(
             TITLES[kind],
             span=COLUMNS // charts_per_row,
-            figure=scaled_figure(lesson_chart(lesson, kind), projector.FACTOR if is_projected else 1.0),
-            height=projector.HEIGHT if is_projected else CHART_HEIGHT,
+            figure=scaled_figure(lesson_chart(lesson, kind), projector.CHART_SCALE if is_projected else 1.0),
+            height=projector.FULL_CHART_HEIGHT if is_projected else CHART_HEIGHT,
         )
         for kind in lesson.charts
     }

@@ -94,7 +94,7 @@ def _draw_player(cfg: RunConfig, others: list[tuple[str, RowProfile]]) -> DeltaG
     on_projector = projector.is_on()
     fit = AXES_VERSION.get()
     toggles = not any_hidden(("overrides", "residual"))
-    height = projector.STACK if on_projector else picture.STACK_HEIGHT
+    height = projector.STACK_HEIGHT if on_projector else picture.STACK_HEIGHT
     stack = picture.stack_panel(cfg, fit, toggles=toggles, height=height)
     verdict: list[Panel] = [] if is_hidden("verdict") else [Headline(help=thresholds(), hint=preset_hint(cfg))]
     panels_below(NAME, "over", [stack, *verdict], on_toggle=_toggle_residual)
@@ -103,7 +103,7 @@ def _draw_player(cfg: RunConfig, others: list[tuple[str, RowProfile]]) -> DeltaG
         [cfg],
         [picture.loss_chart(cfg, fit, large=on_projector)],
         reports="follow" if INSTRUMENT.get() else "rest",
-        keys=projector.HINT if on_projector else "",
+        keys=projector.PLAYER_KEYS_HINT if on_projector else "",
         start=STARTED.get(),
         stop_loss=STOP_LOSS.get(),
         restore=True,

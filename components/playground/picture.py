@@ -53,7 +53,7 @@ def loss_chart(cfg: RunConfig, fit: int, *, large: bool) -> Panel:
         "Loss",
         figure=_sized(figures.player_loss(cfg), large),
         sentence="" if large or is_hidden("verdict") else "loss",
-        height=projector.LOSS if large else LOSS_HEIGHT,
+        height=projector.LOSS_HEIGHT if large else LOSS_HEIGHT,
         fit=fit,
         scrubs=True,
     )
@@ -65,7 +65,7 @@ def charts(cfg: RunConfig, others: list[tuple[str, RowProfile]], fit: int, *, la
     The charts have no sentences, because the verdict describes them. `others` are comparison profiles with their
     roles. `large` is for a projector: enlarged, without sample paths.
     """
-    height = projector.BELOW_STACK if large else CHART_HEIGHT
+    height = projector.CHART_HEIGHT_BELOW_STACK if large else CHART_HEIGHT
     span = 6 if large else 4
     drawn = []
     for title, track in PROFILES.items():
@@ -103,7 +103,7 @@ def file_panels(cfg: RunConfig) -> tuple[list[Panel], ...]:
 
 
 def _sized(figure: Figure, large: bool) -> Figure:
-    return scaled_figure(figure, projector.FACTOR) if large else figure
+    return scaled_figure(figure, projector.CHART_SCALE) if large else figure
 
 
 def _series(others: list[tuple[str, RowProfile]], track: str) -> list[Series]:

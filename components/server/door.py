@@ -73,18 +73,20 @@ class Door:
 
 
 def is_host_allowed(scope: Scope) -> bool:
-    """Whether the Host is in `server.allowedHosts`; without that option, no DNS rebinding to this machine.
+    """Whether the Host header is acceptable: listed in `server.allowedHosts` or, without that option, no DNS rebinding.
 
-    A page whose foreign name resolves to this machine could read answers as its own, in a browser on this machine.
-    So a local connection without a proxy must name this machine, or give a numeric address.
+    In a rebinding attack the attacker's own name resolves to this machine, so that a browser here lets the attacker's
+    page read our answers. A local connection without a proxy must therefore name this machine, or give an IP address.
     """
     parts = re.fullmatch(r"(\[[0-9a-fA-F:.]+\]|[^\s:/?#@\[\]]+)(:\d{1,5})?", Headers(scope=scope).get("host", ""))
     host = parts[1].lower().rstrip(".") if parts else ""
     allowed: Sequence[str] = st.get_option("server.allowedHosts")
     if allowed:
         return any(_matches(host, pattern.strip().lower().rstrip(".")) for pattern in allowed)
-    is_numeric = normalized(host) != UNDECLARED  # no foreign name resolves by being a number
-    return bool(LIMITS.proxies) or not _is_local(scope) or host in _own_names() or is_numeric
+    if LIMITS.proxies or not _is_local(scope):
+        return True
+    is_ip_address = normalized(host) != UNDECLARED  # which needs no DNS, and so cannot be rebound
+    return is_ip_address or host in _own_names()
 
 
 def _is_local(scope: Scope) -> bool:
@@ -108,9 +110,9 @@ def _matches(host: str, pattern: str) -> bool:
 
 
 def _with_own_origin(scope: Scope) -> Scope | None:
-    """A websocket's scope with its host as origin; None if the page's origin is not allowed.
+    """The scope with its Origin header rewritten to match Host; None if the origin is not allowed.
 
-    If the two differed, Streamlit would ask the internet for the server's address, and block the event loop.
+    If the two differ, Streamlit looks up the server's public address over the network, which blocks the event loop.
     """
     headers = Headers(scope=scope)
     origin, host = headers.get("origin"), headers.get("host", "")

@@ -5,17 +5,17 @@ from pathlib import Path
 import streamlit as st
 
 KEY, VALUE = "view", "projector"
-FACTOR = 1.45  # by which the type of charts is enlarged
-# Heights in pixels, for a screen of 720.
-HEIGHT = 320  # a chart that fills the rest of the screen
-STACK = 116
-LOSS = 196  # the loss in the player
-BELOW_STACK = 174  # charts below stack and loss
-CURVE = 145  # a small loss: a fifth of the screen
+CHART_SCALE = 1.45  # enlarges type, lines and markers of charts
+# Heights in pixels on a screen of 1280x720.
+FULL_CHART_HEIGHT = 320  # a chart that fills the rest of the screen
+STACK_HEIGHT = 116  # the picture of the blocks
+LOSS_HEIGHT = 196  # the loss in the player
+CHART_HEIGHT_BELOW_STACK = 174  # charts below stack and loss
+SMALL_LOSS_HEIGHT = 145  # a small loss: a fifth of the screen
 
 SPEED = "25 steps/s"  # of the player, unless the visitor chooses another
-HINT = "Space plays and pauses, → steps, R resets."
-SCENES = "→, N or Page Down goes on, ←, B or Page Up goes back, Space plays."
+PLAYER_KEYS_HINT = "Space plays and pauses, → steps, R resets."
+STORY_KEYS_HINT = "→, N or Page Down goes on, ←, B or Page Up goes back, Space plays."
 
 # `:root` overrides the font size that Streamlit sets for `html`, the unit of all its sizes. The other rules fit player,
 # sentence and charts on 1280x720 without scrolling, and let them fill a larger screen; `.stApp` makes these rules more

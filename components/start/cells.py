@@ -86,7 +86,7 @@ def draw(finished: list[FinishedRun]) -> None:
     for run, cell in enumerate(CELLS):
         panels += _stack_panels(run, cell, large=large)
     panels.append(_gradient_chart(large=large))
-    keys = projector.HINT if large else ""
+    keys = projector.PLAYER_KEYS_HINT if large else ""
     player(NAME, [cell.cfg for cell in CELLS], panels, scope=" all four", keys=keys, on_open=_open_playground)
 
 
@@ -129,7 +129,7 @@ def _open_playground(run: int) -> None:
 def _loss_panels(run: int, cell: Combination, outcome: str, *, large: bool) -> list[Panel]:
     """A cell's title with its outcome, and its loss curve; they stand under its digits."""
     diverged = "" if is_hidden("verdict") else BLOWS_UP
-    height = projector.CURVE if large else CURVE_HEIGHT
+    height = projector.SMALL_LOSS_HEIGHT if large else CURVE_HEIGHT
     curve = Curve(f"Loss, {cell.title.lower()}", run, SPAN, 1, level=guessing_loss(cell.cfg), height=height)
     return [RunHeading(cell.title, run, SPAN, 0, outcome=outcome, divergence=diverged), curve]
 
@@ -149,6 +149,6 @@ def _gradient_chart(*, large: bool) -> Chart:
     figure = figures.profiles(title, "grad_rms", plan(CELLS[0].cfg).sites, [cell.title for cell in CELLS])
     figure["layout"]["bind"]["legend"] = True  # the lines end close to each other, so labels there would overlap
     if large:
-        figure = scaled_figure(figure, projector.FACTOR)
-    height = projector.HEIGHT if large else GRADIENT_HEIGHT
+        figure = scaled_figure(figure, projector.CHART_SCALE)
+    height = projector.FULL_CHART_HEIGHT if large else GRADIENT_HEIGHT
     return Chart(title, span=COLUMNS, row=4, figure=figure, height=height, points=True)

@@ -103,7 +103,7 @@ def _keyboard_hint() -> str:
     """How the keyboard changes scenes on a projector; empty elsewhere."""
     if not projector.is_on():
         return ""
-    return words.TEXTS("in class") if following.teacher_key() else projector.SCENES
+    return words.TEXTS("in class") if following.teacher_key() else projector.STORY_KEYS_HINT
 
 
 def _panels(cfg: RunConfig, run: int) -> list[Panel]:
@@ -117,7 +117,7 @@ def _panels(cfg: RunConfig, run: int) -> list[Panel]:
     is_projected = projector.is_on()
     curve_height = FIRST_CURVE_HEIGHT if is_first else CURVE_HEIGHT
     if is_projected:
-        curve_height = projector.CURVE
+        curve_height = projector.SMALL_LOSS_HEIGHT
     stack_height = FIRST_STACK_HEIGHT if is_first else STACK_HEIGHT
     span = COLUMNS if is_first else half
     curve = Curve("Loss", run, half, level=guessing_loss(cfg), height=curve_height)

@@ -1,4 +1,8 @@
-"""Judges of claims about placement, residual and initialisation. Texts: `content/en/claims/`."""
+"""Judges of claims about placement, residual and initialisation. Texts: `content/en/claims/`.
+
+Each gets the measured values by name and returns a Judgement: the verdict, the numbers that its text quotes (named in
+`@judge`), a table and, where there is one, a chart.
+"""
 
 import numpy as np
 
@@ -60,10 +64,10 @@ def never_explodes(values: Values) -> Judgement:
     }
     lines = size_lines({"geometric mean of six seeds": signal})
     return Judgement(
-        verdict([mean_square_ratio < SAME_FACTOR, divergence is None]),
-        {"growth": mean_square_ratio, "end": end},
-        table,
-        lines,
+        answer=verdict([mean_square_ratio < SAME_FACTOR, divergence is None]),
+        numbers={"growth": mean_square_ratio, "end": end},
+        table=table,
+        lines=lines,
     )
 
 
@@ -125,8 +129,8 @@ def power_of_depth(values: Values) -> Judgement:
 
 
 @judge("least most")
-def reads_raw(values: Values) -> Judgement:
-    """Mean square of the stream at the inputs of all sublayers but the first."""
+def reads_unnormalised_stream(values: Values) -> Judgement:
+    """Whether a post-norm net's sublayers, all but the first, read a stream whose mean square is not 1."""
     stream_inputs = {name: geometric_mean(value.mean_square)[1:-1] for name, value in values.items()}
     lowest = {name: np.min(mean_squares) for name, mean_squares in stream_inputs.items()}
     highest = {name: np.max(mean_squares) for name, mean_squares in stream_inputs.items()}
@@ -136,8 +140,8 @@ def reads_raw(values: Values) -> Judgement:
 
 
 @judge("share times")
-def only_alpha(values: Values) -> Judgement:
-    """RMS of a branch over that of the stream it reads, mean over blocks, before training."""
+def skip_weight_suffices(values: Values) -> Judgement:
+    """Whether DeepNorm's skip weight alone gives its share of branch in the stream, before training."""
     share = {name: float(np.mean(value.branch_rms[0] / value.act_rms[0, :-1])) for name, value in values.items()}
     times = share["skip weight alone"] / share["DeepNorm"]
     table = {"net": list(share), "branch over stream, mean over blocks": list(share.values())}
@@ -179,7 +183,7 @@ def closed_gates(values: Values) -> Judgement:
 
 
 @judge("change spread alike learns")
-def one_chart(values: Values) -> Judgement:
+def level_gradient_predicts_learning(values: Values) -> Judgement:
     """Whether exactly the nets with a level gradient learn."""
     change = {name: gradient_change(value) for name, value in values.items()}
     spread = {name: float(np.ptp(np.log10(value.weight_grad_rms[0]))) for name, value in values.items()}
@@ -232,8 +236,8 @@ def size_kept(values: Values) -> Judgement:
 
 
 @judge("apart")
-def copies(values: Values) -> Judgement:
-    """Difference between the initial weights of an encoder's layers."""
+def layers_start_different(values: Values) -> Judgement:
+    """Whether the layers of `nn.TransformerEncoder` start with different weights."""
     measured = dict(zip(values["torch"].names, values["torch"].apart, strict=True))
     table = {"encoder": list(measured), "difference": list(measured.values())}
     return Judgement(verdict([measured["nn.TransformerEncoder"] > 0]), {"apart": measured}, table)

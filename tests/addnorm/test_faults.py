@@ -104,7 +104,7 @@ def failing(*_args: Any, **_kwargs: Any) -> Any:
 @pytest.mark.parametrize(
     "place",
     ["addnorm.recorder.parts_of", "addnorm.recorder.cosines_of", "addnorm.recorder.find_sites", "addnorm.trace.Tracer._node",
-     "addnorm.probe.Probe._keep", "addnorm.weights.Weights.gradients", "addnorm.rows.PendingRow.line", "addnorm.recorder.header"],
+     "addnorm.probe.Probe._keep", "addnorm.weights.Weights.gradients", "addnorm.rows.PendingRow.line", "addnorm.recorder.build_header"],
 )  # fmt: skip
 def test_a_fault_of_ours_is_a_warning_and_the_losses_stay_what_they_are(
     place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

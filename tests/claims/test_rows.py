@@ -319,7 +319,7 @@ def exponential() -> Rows:
     return {"blocks": [0, 32, 64], "mean square": squares[[0, 32, 64]]}
 
 
-def reads_raw() -> Rows:
+def reads_unnormalised_stream() -> Rows:
     inner = [geometric(untrained(cfg)[0])[1:-1] for cfg in nets("post-norm-reads-raw").values()]
     return {"least": [one.min() for one in inner], "most": [one.max() for one in inner]}
 
@@ -380,7 +380,7 @@ def losses(key: str) -> Rows:
     return {"loss": [last_loss(cfg) for cfg in nets(key).values()]}
 
 
-def one_chart() -> Rows:
+def level_gradient_predicts_learning() -> Rows:
     found: list[list[float]] = []
     for cfg in nets("one-chart").values():
         model, x, y = first_batch(cfg)
@@ -416,7 +416,7 @@ def quarter() -> Rows:
     return {"factor per layer": [1 / per_block(geometric(untrained(cfg)[1])) for cfg in nets("quarter").values()]}
 
 
-def copies() -> Rows:
+def layers_start_different() -> Rows:
     def layer() -> Any:
         return nn.TransformerEncoderLayer(32, 4, 128, dropout=0.0, batch_first=True, norm_first=True)
 
@@ -561,15 +561,15 @@ ROWS: dict[str, Callable[[], Rows]] = {
     "sandwich-is-post-norm": lambda: {"mean square, end over start": list(growths("sandwich-is-post-norm").values())},
     "rank-collapse": rank_collapse,
     "pre-norm-exponential": exponential,
-    "post-norm-reads-raw": reads_raw,
+    "post-norm-reads-raw": reads_unnormalised_stream,
     "deepnorm-is-alpha": deepnorm,
     "unchanged": lambda: {"gradient, start over end": list(gradients("unchanged").values())},
     "norm-alone": lambda: losses("norm-alone"),
     "doubles": doubles,
     "zero-gates": zero_gates,
-    "one-chart": one_chart,
+    "one-chart": level_gradient_predicts_learning,
     "quarter": quarter,
-    "copies": copies,
+    "copies": layers_start_different,
     "he-keeps": he_keeps,
     "dying-relu": dying,
     "root-of-d": root_of_d,

@@ -433,7 +433,7 @@ def test_a_map_whose_unit_is_longer_than_patience_hands_over_and_is_waited_for_l
     for viewer, spec in (("me", stubborn), ("you", other)):
         these.begin(spec, viewer)
     assert first() == ["a", "b", "a", "b"]
-    assert these._requests[stubborn.digest].patience > 0.2
+    assert these._requests[stubborn.digest].grace_seconds > 0.2
 
 
 def begun_with_a_unit(made_works):

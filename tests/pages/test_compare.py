@@ -474,8 +474,8 @@ def test_a_comparison_is_taken_home_as_configurations_numbers_and_a_link_that_ch
 def test_a_projector_shows_the_samples_and_the_charts_of_a_comparison_in_large_type_and_nothing_to_set() -> None:
     page = compare(**columns({}, {"residual": False}), seeds="2", view="projector")
     assert {panel["kind"] for panel in declared(page)["panels"]} == {"paths", "chart"}
-    assert {figure["layout"]["bind"]["scale"] for figure in charts(page).values()} == {projector.FACTOR}
-    assert declared(page)["keys"] == projector.HINT
+    assert {figure["layout"]["bind"]["scale"] for figure in charts(page).values()} == {projector.CHART_SCALE}
+    assert declared(page)["keys"] == projector.PLAYER_KEYS_HINT
     assert page.title[0].value == "pre-norm, 3x16 beside no residual, pre-norm, layer norm, 3x16"
     assert not page.toggle
     assert not page.button

@@ -19,7 +19,7 @@ OPENS: list[tuple[str, str, dict[str, Any]]] = [
     ("normalization", "part=tanh-and-sigmoid&times=30", {'normalization_part': 'What scale costs', 'normalization_times': 30.0}),
     ("normalization", "part=a-recurrent-net&batch=3&seed=7", {'normalization_part': "A batch's statistics", 'normalization_rnn_count': 3, 'normalization_rnn_seed': 7}),
     ("normalization", "part=what-it-swallows", {'normalization_part': 'What layer norm promises'}),
-    ("normalization", "part=overfitting-and-landscape&digits=50&rate=0.02&level=false", {'normalization_part': 'Trained nets', 'normalization_few_samples': 50, 'normalization_few_lr': 0.02, 'normalization_few_level': False}),
+    ("normalization", "part=overfitting-and-landscape&digits=50&rate=0.02&level=false", {'normalization_part': 'Trained nets', 'normalization_few_samples': 50, 'normalization_few_lr': 0.02, 'normalization_few_scales_branches': False}),
     ("normalization", "example=salary-and-bonus&method=group-norm&table=1%2C2%2C3%2C4%3B-5%2C6%2C7.125%2C1e-07&groups=2", {'normalization_preset': 'salary and bonus', 'normalization_method': 'group norm', 'normalization_good': [[1.0, 2.0, 3.0, 4.0], [-5.0, 6.0, 7.125, 1e-07]], 'normalization_groups': 2}),
     ("normalization", "method=instance-norm&sequences=3", {'normalization_method': 'instance norm', 'normalization_sequences': 3}),
     ("normalization", "method=dynamic-tanh&alpha=1.2", {'normalization_method': 'dynamic tanh', 'normalization_alpha': 1.2}),
