@@ -288,7 +288,9 @@ The RMS of the shortest and of the longest token of the batch at every site of t
             '''def branches(sites: Sequence[str], *, run: int = 0) -> Figure:
     """What each branch returns at the playhead, over depth, on a log axis."""
     now = _line(STEP, "now", Row("branch_rms", run))
-    return lines_over_places("Branch by depth", "RMS", SIGNAL, sites, [now], axis="log")
+    return lines_over_places(
+        title="Branch by depth", unit="RMS", hue=SIGNAL, sites=sites, lines=[now], x="block", axis="log"
+    )
 
 
 ''',
@@ -420,8 +422,8 @@ static_chart(figure, "Signal by depth", "sizes")
         ),
         Edit(
             "pages/navigation.py",
-            '        ("teacher",',
-            '        ("sizes", "Sizes", "straighten", "How large the signal is in a small net."),\n',
+            '        PageEntry(\n            "teacher",',
+            '        PageEntry("sizes", "Sizes", "straighten", "How large the signal is in a small net."),\n',
         ),
     ],
 }
