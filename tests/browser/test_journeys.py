@@ -251,6 +251,7 @@ def test_a_residual_is_switched_while_the_net_trains_and_back_and_nothing_traine
     until(visitor.tab, lambda: visitor.step > 5, "the step at which it was left")
     left = visitor.rests().step
     visitor.turns("Residual")
+    visitor.reads("step 0 of 1500").rests()  # until then the button steps the run that is left
     visitor.presses("Step", "step 1 of 1500")
     visitor.turns("Residual")
     visitor.reads(f"step {left} of 1500", f"Step {left}: loss").rests()
