@@ -30,9 +30,9 @@ COMMAND = (sys.executable, "-m", "tests.load.clocked", "models.service.worker") 
 _computed: dict[str, list[tuple[float, float, int, int]]] = {}
 
 
-def _clocked(rest: float) -> Trainer:
+def _clocked(start_delay: float) -> Trainer:
     """A trainer that notes every slice: when its first row was begun and its last one done, and their numbers."""
-    trainer = Trainer(COMMAND, start_delay=rest)
+    trainer = Trainer(COMMAND, start_delay=start_delay)
     results = trainer._results
     file: Callable[[Message], None] = results.handle_message
 
