@@ -50,7 +50,7 @@ def _draw_options(question: str, title: str) -> None:
     st.markdown(f"{title} · {label}" if title else label)
 
     def submit(option: str) -> None:
-        CLASS_REFUSED.put(board().guess(code, question, member, option, visitor.address()))
+        CLASS_REFUSED.put(board().guess(code, question, member, option, visitor.visitor_id()))
 
     with st.container(key=f"class_options_{question}", horizontal=bool(title), gap="small"):
         for index, option in enumerate(QUESTIONS[question].options):

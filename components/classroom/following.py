@@ -21,7 +21,7 @@ TEACHER_PAGE = "teacher"  # leads classes, so it never follows one
 SCRIPTS = {stops.START: START, stops.STORY: STORY, stops.PLAYGROUND: PLAYGROUND, stops.LESSON: LESSONS}
 # Cookies that `/join` sets.
 MEMBER_COOKIE = "class_member"  # the browser's member token
-KEY_COOKIE = "class_key"  # on a projector, the code and key of its class
+KEY_COOKIE = "class_key"  # on a projector, with a class's code behind its name, the key of that class
 CLASS_SCREEN = "class"  # the screen of every ticket to this connection
 STUDENT, PROJECTOR, TEACHER = "pupil", "wall", "desk"  # the ticket's part: who listens
 HINT = "V reveals, N or Page Down goes on, B or Page Up goes back, Q shows the code large."
@@ -48,7 +48,7 @@ def follow(page: str) -> dict[str, str]:
     """
     linked_code = code_from(st.query_params.get(KEY, ""))
     if linked_code and page != TEACHER_PAGE:
-        if linked_code != CLASS_CODE.get() and board().admit(linked_code, visitor.address()) == TOO_MANY_WRONG_CODES:
+        if linked_code != CLASS_CODE.get() and board().admit(linked_code, member()) == TOO_MANY_WRONG_CODES:
             st.info(TOO_MANY_WRONG_CODES)
             return {}
         CLASS_CODE.put(linked_code)
@@ -108,9 +108,14 @@ def member() -> str:
 
 def teacher_key() -> str:
     """The key of this visit's class, if this is the projector in its teacher's browser; else empty."""
-    code, _, secret = visitor.cookie(KEY_COOKIE).partition(".")
-    is_own_projector = CLASS_PROJECTOR.get() and code == CLASS_CODE.get()
-    return secret if is_own_projector and board().keep_alive(code, secret) else ""
+    code = CLASS_CODE.get()
+    secret = visitor.cookie(key_cookie(code)) if CLASS_PROJECTOR.get() else ""
+    return secret if secret and board().keep_alive(code, secret) else ""
+
+
+def key_cookie(code: str) -> str:
+    """The cookie with the key of a class; each has its own, so that no link takes another's away."""
+    return f"{KEY_COOKIE}_{code}"
 
 
 def listen(code: str, state: ClassState | None, listener: str, *, keys: bool = False) -> None:

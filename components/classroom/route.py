@@ -18,9 +18,8 @@ from starlette.routing import BaseRoute, Route, WebSocketRoute
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from components.classroom.board import attendance_text
-from components.classroom.following import CLASS_SCREEN, KEY, KEY_COOKIE, MEMBER_COOKIE, STUDENT, TEACHER
+from components.classroom.following import CLASS_SCREEN, KEY, MEMBER_COOKIE, STUDENT, TEACHER, key_cookie
 from components.player.news import News
-from components.server.address import address_of
 from components.server.connection import REFUSED, Crowd, PageConnection, serve
 from components.server.tickets import TICKETS
 from components.shell import projector
@@ -60,23 +59,28 @@ async def join(request: Request) -> Response:
     code, base = code_from(typed), base_path()
     if code and typed != code:  # a proxy that routes a class to one replica knows only one spelling of its code
         return RedirectResponse(f"{base}/join?c={code}", 303)
-    refusal = board().admit(code, address_of(request.scope)) if code else ""
+    member = request.cookies.get(MEMBER_COOKIE, "")
+    cookies = {} if is_valid_member(member) else {MEMBER_COOKIE: secrets.token_hex(8)}
+    refusal = board().admit(code, "" if cookies else member) if code else ""
     if typed and not code:
         refusal = NO_SUCH_CLASS
     state = board().state_of(code) if code and not refusal else None
     if state is None:
-        return _code_form(typed, refusal, 404 if typed and not code else 200)
+        form = _code_form(typed, refusal, 404 if typed and not code else 200)
+        return _with_cookies(request, form, cookies if code else {})
     page, query = page_of(state.stop)
     key = request.query_params.get("key", "")
     is_teacher = is_valid_key(key) and board().keep_alive(code, key)
     query |= {KEY: code} | ({projector.KEY: projector.VALUE} if is_teacher else {})
-    response = RedirectResponse(f"{base}/{'' if page == START else page}?{urlencode(query)}", 303)
-    cookies = {KEY_COOKIE: f"{code}.{key}"} if is_teacher else {}
-    if not is_valid_member(request.cookies.get(MEMBER_COOKIE, "")):
-        cookies[MEMBER_COOKIE] = secrets.token_hex(8)
+    cookies |= {key_cookie(code): key} if is_teacher else {}
+    stop = RedirectResponse(f"{base}/{'' if page == START else page}?{urlencode(query)}", 303)
+    return _with_cookies(request, stop, cookies)
+
+
+def _with_cookies(request: Request, response: Response, cookies: dict[str, str]) -> Response:
     for name, value in cookies.items():
         secure = request.url.scheme == "https"
-        response.set_cookie(name, value, path=f"{base}/", secure=secure, httponly=True, samesite="lax")
+        response.set_cookie(name, value, path=f"{base_path()}/", secure=secure, httponly=True, samesite="lax")
     return response
 
 
@@ -114,8 +118,7 @@ class ClassConnection(PageConnection):
             return
         CROWD.limit_ticket(self)
         _connections[self.code].add(self)
-        if self.listener == STUDENT:
-            board().joined(self.code)
+        board().joined(self.code, self.session, is_student=self.listener == STUDENT)
         self.news.follow(self.wake, [self.code])
         self.news.announce(self.code)
         try:
@@ -125,7 +128,7 @@ class ClassConnection(PageConnection):
             _connections[self.code].discard(self)
             if not _connections[self.code]:
                 del _connections[self.code]
-                board().left(self.code)
+            board().left(self.code, self.session)
             self.news.announce(self.code)
 
     async def _receive_hello(self) -> bool:

@@ -153,7 +153,7 @@ def _open(new_class: str) -> None:
     if not hmac.compare_digest(password.encode(), class_password().encode()):
         TEACHER_REFUSED.put(TEXTS("wrong password"))
         return
-    code, key, refusal = classes.board().open(visitor.address(), new_class)
+    code, key, refusal = classes.board().open(visitor.address(), new_class, visitor.visitor_id())
     TEACHER_REFUSED.put(refusal)
     if not refusal:
         classes.board().set_plan(code, key, _current_plan())

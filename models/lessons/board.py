@@ -1,14 +1,15 @@
 """The open classes of this server, the stop that each is shown, and its guesses.
 
-Classes are anonymous, bounded in number, and deleted after some hours. A member is a random token of a browser; only
-counts of guesses leave the board. Clients' addresses exist only in memory, as digests under a secret of the process,
-for per-address bounds; of a teacher's key the board stores a digest.
+Classes are anonymous, bounded in number, and deleted after some hours. A member is a random token of a browser, a
+person the session of a page; only counts of guesses leave the board. Whole schools share an address, so bounds count
+people; of an address the board stores a digest, for the number of its classes, and a digest of a teacher's key.
 """
 
 import hashlib
 import hmac
 import json
 import logging
+import math
 import os
 import re
 import secrets
@@ -25,15 +26,16 @@ from models.lessons.stops import DEFAULT_PLAN, QUESTIONS, questions_of, stop_fro
 from models.lessons.trials import WrongCodes
 from models.log import error_facts, event
 from models.spec.bounds import (
-    MAX_ADDRESSES_PER_CLASS,
     MAX_CLASSES,
     MAX_CLASSES_PER_ADDRESS,
+    MAX_CLASSES_PER_PERSON,
     MAX_GUESSES,
     MAX_KEY_CHARS,
     MAX_STOPS,
 )
 
-# A class expires this long after it was last seen; guesses, this long after the last guess at their question.
+# A class without a connected page expires this long after it was last seen; guesses, this long after the last guess at
+# their question.
 AGE_SECONDS = 3 * 3600.0
 UNUSED_SECONDS = 1800.0  # expiry of a class without guesses
 AWAY_SECONDS = 150.0  # without its teacher's page an unused class may lose its place
@@ -46,7 +48,7 @@ CODE_LENGTH = 4
 CODE = re.compile(rf"[{CODE_LETTERS}]{{{CODE_LENGTH}}}")
 MEMBER = re.compile(r"[0-9a-f]{16}")
 NO_SUCH_CLASS = "No class with this code is open."
-TOO_MANY_WRONG_CODES = "Too many wrong codes came from your network. Try again in ten minutes."
+TOO_MANY_WRONG_CODES = "You have tried too many wrong codes. Try again in ten minutes."
 ANSWER_IS_REVEALED = "The answer is out, so your guess no longer counts."
 
 
@@ -77,15 +79,17 @@ class ClassState:
 class _Class:
     """An open class.
 
-    `guesses`: (option, digest of the address) by question and member. `guessed`: time of the last guess by question.
-    `cleared`: guesses that were deleted last, and when. `addresses`: digests of those admitted so far.
-    `seen`: last sign of life. `joined`: a student's page has been connected. `left`: no page is connected any more.
+    `opener`: digest of an address, and a person. `guesses`: (option, person) by question and member, oldest first.
+    `guessed`: time of the last guess by question. `cleared`: guesses that were deleted last, and when. `seen`: last
+    sign of life. `present`: connected pages by person. `students`: those of them who are students. `joined`: a
+    student's page has been connected. `left`: no page is connected any more.
     """
 
     key: bytes
-    opener: str
+    opener: tuple[str, str]
     seen: float
-    addresses: set[str] = field(default_factory=set)
+    present: Counter[str] = field(default_factory=Counter)
+    students: set[str] = field(default_factory=set)
     plan: tuple[str, ...] = DEFAULT_PLAN
     at: int = 0
     stop: str = DEFAULT_PLAN[0]
@@ -101,7 +105,7 @@ class _Class:
     cleared: tuple[dict[str, dict[str, tuple[str, str]]], float] = field(default_factory=lambda: ({}, 0.0))
 
     def to_json(self) -> dict[str, Any]:
-        """The class without addresses and without what can be undone."""
+        """The class without people and without what can be undone."""
         names = ("seen", "plan", "at", "stop", "loose", "led", "version", "used")
         options = {
             question: {member: option for member, (option, _) in guesses.items()}
@@ -116,8 +120,8 @@ class _Class:
         }
 
     @classmethod
-    def from_json(cls, saved: Mapping[str, Any]) -> "_Class":
-        """Restores a class; raises various errors for malformed data."""
+    def from_json(cls, saved: Mapping[str, Any], now: float) -> "_Class":
+        """Restores a class at time `now`; raises one of UNREADABLE for malformed data."""
         plan = tuple(stop for option in saved["plan"][:MAX_STOPS] if (stop := stop_from(option))) or DEFAULT_PLAN
         stop = stop_from(saved["stop"]) or plan[0]
         guesses = {
@@ -131,8 +135,8 @@ class _Class:
         }
         return cls(
             key=bytes.fromhex(saved["key"]),
-            opener="",
-            seen=float(saved["seen"]),
+            opener=("", ""),
+            seen=_past(saved["seen"], now),
             plan=plan,
             at=min(max(int(saved["at"]), 0), len(plan) - 1),
             stop=stop,
@@ -142,14 +146,33 @@ class _Class:
             version=int(saved["version"]),
             used=bool(saved["used"]),
             guesses=guesses,
-            guessed={question: float(saved["guessed"][question]) for question in guesses},
+            guessed={question: _past(saved["guessed"][question], now) for question in guesses},
         )
+
+
+UNREADABLE = (OSError, ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError)
+
+
+def _past(saved: Any, now: float) -> float:
+    """A saved time, at most `now`, as the clock may have been ahead. ValueError unless it is finite."""
+    time_ = float(saved)
+    if not math.isfinite(time_):
+        raise ValueError("no time")
+    return min(time_, now)
+
+
+_STARTED_AT = time.time() - time.monotonic()
+
+
+def _steady_time() -> float:
+    """Wall-clock seconds that do not jump when somebody sets the clock."""
+    return _STARTED_AT + time.monotonic()
 
 
 class Board:
     """All classes of this server, under one lock. `clock`: wall-clock seconds, comparable between restarts."""
 
-    def __init__(self, clock: Callable[[], float] = time.time) -> None:
+    def __init__(self, clock: Callable[[], float] = _steady_time) -> None:
         self._clock = clock
         self._lock = threading.Lock()
         self._secret = secrets.token_bytes(16)
@@ -164,18 +187,20 @@ class Board:
     # --- the file ---
 
     def persist_to(self, file: Path) -> None:
-        """Restores the classes of a file and saves all changes to it from now on. One process has one file."""
+        """Restores the readable classes of a file and saves all changes to it from now on. One process has one file."""
         restored: dict[str, _Class] = {}
+        saved: dict[str, Any] = {}
         try:
             if file.exists() and file.stat().st_size <= MAX_FILE_BYTES:
-                saved = json.loads(file.read_text(encoding="utf-8"))["classes"]
-                restored = {
-                    code: _Class.from_json(saved_class)
-                    for code, saved_class in list(saved.items())[:MAX_CLASSES]
-                    if is_valid_code(code)
-                }
-        except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+                saved = dict(json.loads(file.read_text(encoding="utf-8"))["classes"])
+        except UNREADABLE as error:
             event("classes_unreadable", logging.WARNING, **error_facts(error))
+        for code, saved_class in saved.items():
+            try:
+                if is_valid_code(code) and len(restored) < MAX_CLASSES:
+                    restored[code] = _Class.from_json(saved_class, self._clock())
+            except UNREADABLE as error:
+                event("class_unreadable", logging.WARNING, **error_facts(error))
         with self._lock:
             self._file = file
             self._classes = restored | self._classes
@@ -220,18 +245,29 @@ class Board:
 
     # --- the teacher ---
 
-    def open(self, address: str = "", preferred_code: str = "") -> tuple[str, str, str]:
+    def open(self, address: str = "", preferred_code: str = "", person: str = "") -> tuple[str, str, str]:
         """Opens a class; returns its code, its key and "", or "", "" and the reason for a refusal.
 
+        When its address has as many as it may, the one without students and guesses whose opener has most gives way.
         `preferred_code`: used if it is free. The key is always drawn here: whoever made a link would know a key in it.
         """
-        opener = self._address_digest(address)
+        opener = self._address_digest(address), person
         with self._lock:
             self._drop_expired()
-            codes_of_opener = [code for code, class_ in self._classes.items() if class_.opener == opener]
-            if len(codes_of_opener) >= MAX_CLASSES_PER_ADDRESS and not self._make_room(codes_of_opener):
-                count = f"{MAX_CLASSES_PER_ADDRESS} open classes"
-                return "", "", f"Your network already has {count}, the most allowed. Close one first."
+            people = Counter(class_.opener for class_ in self._classes.values())
+            if person and people[opener] >= MAX_CLASSES_PER_PERSON:
+                return (
+                    "",
+                    "",
+                    f"You already have {MAX_CLASSES_PER_PERSON} open classes, the most allowed. Close one first.",
+                )
+            neighbours = [code for code, class_ in self._classes.items() if class_.opener[0] == opener[0]]
+            if len(neighbours) >= MAX_CLASSES_PER_ADDRESS and not self._make_room(neighbours):
+                empty = [code for code in neighbours if not (self._classes[code].used or self._classes[code].students)]
+                if not empty:
+                    count = f"{MAX_CLASSES_PER_ADDRESS} classes at work"
+                    return "", "", f"Your network already has {count}, the most allowed. Close one first."
+                del self._classes[max(empty, key=lambda code: people[self._classes[code].opener])]
             if len(self._classes) >= MAX_CLASSES and not self._make_room(self._classes):
                 return "", "", f"This server is full: it holds at most {MAX_CLASSES} classes. Try again later."
             taken = {*self._classes, *self._closed}
@@ -239,7 +275,7 @@ class Board:
             while not is_valid_code(code) or code in taken:
                 code = new_code()
             key = secrets.token_urlsafe(9)
-            self._classes[code] = _Class(_key_digest(key), opener, self._clock(), {opener})
+            self._classes[code] = _Class(_key_digest(key), opener, self._clock())
             event("class_opened", classes=len(self._classes))
             self._changed(code)
             return code, key, ""
@@ -262,17 +298,28 @@ class Board:
             if code in self._classes:
                 self._touch(self._classes[code])
 
-    def joined(self, code: str) -> None:
-        """Records that a student's page is connected."""
+    def joined(self, code: str, person: str = "", *, is_student: bool = True) -> None:
+        """Records that a page of a person is connected."""
         with self._lock:
             if code in self._classes:
-                self._classes[code].joined = True
+                class_ = self._classes[code]
+                class_.present[person] += 1
+                class_.left = False
+                if is_student:
+                    class_.joined = True
+                    class_.students.add(person)
 
-    def left(self, code: str) -> None:
-        """Records that no page is connected any more; a class that nobody joined may then lose its place."""
+    def left(self, code: str, person: str = "") -> None:
+        """Records that a page is gone. After the last one the class ages, and may lose its place if nobody joined."""
         with self._lock:
             if code in self._classes:
-                self._classes[code].left = True
+                class_ = self._classes[code]
+                class_.present -= Counter([person])
+                if person not in class_.present:
+                    class_.students.discard(person)
+                if not class_.present:
+                    self._touch(class_)
+                    class_.left = True
 
     def set_plan(self, code: str, key: str, plan: Sequence[str]) -> None:
         """Sets the stops of a class in order; the current stop stays unless the class has not begun."""
@@ -379,23 +426,20 @@ class Board:
 
     # --- the class ---
 
-    def admit(self, code: str, address: str) -> str:
-        """Admits a client to a class by its code; returns "" or NO_SUCH_CLASS or TOO_MANY_WRONG_CODES.
+    def admit(self, code: str, member: str) -> str:
+        """Admits a member to a class by its code; returns "" or NO_SUCH_CLASS or TOO_MANY_WRONG_CODES.
 
-        After many wrong codes an address is admitted only to a class that it has joined before, such as a school's own.
+        Nobody pays for a classmate's wrong codes. "": a member without a token yet, whose wrong codes do not count.
         """
         with self._lock:
             self._drop_expired()
-            class_ = self._classes.get(code)
-            origin = self._address_digest(address)
-            if self._wrong_codes.too_many(origin) and (class_ is None or origin not in class_.addresses):
+            if member and self._wrong_codes.too_many(member):
                 return TOO_MANY_WRONG_CODES
-            if class_ is None:
-                self._wrong_codes.note(origin, code)
-                return NO_SUCH_CLASS
-            if len(class_.addresses) < MAX_ADDRESSES_PER_CLASS:
-                class_.addresses.add(origin)
-            return ""
+            if code in self._classes:
+                return ""
+            if member:
+                self._wrong_codes.note(member, code)
+            return NO_SUCH_CLASS
 
     def state_of(self, code: str) -> ClassState | None:
         """State of a class; None if no class with this code is open."""
@@ -417,11 +461,10 @@ class Board:
                 guess_counts=guess_counts,
             )
 
-    def guess(self, code: str, question: str, member: str, option: str, address: str = "") -> str:
+    def guess(self, code: str, question: str, member: str, option: str, person: str = "") -> str:
         """Records or changes a member's guess; returns "" or the reason for a refusal.
 
-        When the class is full, a guess evicts the latest one of the most frequent address, so that the sessions of one
-        client cannot keep others out. ValueError for an unknown question or option.
+        When the question is full, another guess gives way: `_evict_guess`. ValueError for an unknown question or option.
         """
         if question not in QUESTIONS or option not in QUESTIONS[question].options:
             raise ValueError(f"{option!r} is no option of a question {question!r}")
@@ -433,10 +476,9 @@ class Board:
             if question not in questions_of(class_.stop) or class_.stop in class_.revealed:
                 return ANSWER_IS_REVEALED
             guesses = class_.guesses.setdefault(question, {})
-            origin = self._address_digest(address)
-            if member not in guesses and len(guesses) >= MAX_GUESSES and not _evict_guess(guesses, origin):
-                return f"This class already has {MAX_GUESSES} guesses, the most it can hold; yours is not counted."
-            guesses[member] = (option, guesses[member][1] if member in guesses else origin)
+            if member not in guesses and len(guesses) >= MAX_GUESSES:
+                _evict_guess(guesses, class_.present, person)
+            guesses[member] = (option, person)
             class_.guessed[question] = self._clock()
             class_.used = True
             self._changed(code, shown=False)
@@ -500,7 +542,11 @@ class Board:
         now = self._clock()
         oldest = now - AGE_SECONDS
         expiry = {True: oldest, False: now - UNUSED_SECONDS}  # by whether the class is used
-        self._classes = {code: class_ for code, class_ in self._classes.items() if class_.seen > expiry[class_.used]}
+        self._classes = {
+            code: class_
+            for code, class_ in self._classes.items()
+            if class_.present or class_.seen > expiry[class_.used]
+        }
         closed = [(code, entry) for code, entry in self._closed.items() if entry[1] > now - UNDO_SECONDS]
         self._closed = dict(closed[-MAX_CLASSES:])
         for class_ in self._classes.values():
@@ -527,14 +573,14 @@ class Board:
         return hashlib.blake2b(address.encode(), key=self._secret, digest_size=8).hexdigest()
 
 
-def _evict_guess(guesses: dict[str, tuple[str, str]], origin: str) -> bool:
-    """Drops the latest guess of the most frequent address if it has two more than `origin`; returns whether it did."""
-    counts = Counter(address for _, address in guesses.values())
-    frequent, count = counts.most_common(1)[0]
-    if count < counts[origin] + 2:
-        return False
-    del guesses[next(member for member, (_, address) in reversed(guesses.items()) if address == frequent)]
-    return True
+def _evict_guess(guesses: dict[str, tuple[str, str]], present: Collection[str], newcomer: str) -> None:
+    """Drops the oldest guess of the person with the most guesses, first of those who are gone.
+
+    MAX_GUESSES exceeds the number of pages that can be connected, so that nobody present loses a guess to a newcomer.
+    """
+    counts = Counter([newcomer, *(person for _, person in guesses.values())])
+    gone = [member for member, (_, person) in guesses.items() if person not in present] or list(guesses)
+    del guesses[max(gone, key=lambda member: counts[guesses[member][1]])]
 
 
 def new_code() -> str:

@@ -46,10 +46,10 @@ FULL_SHARES_PER_ADDRESS = 64  # sessions with a full share of the turns; with mo
 
 MAX_CLASSES = 50
 MAX_CLASSES_PER_ADDRESS = 20  # a whole school may share an address
-MAX_GUESSES = 120  # per question
-MAX_ADDRESSES_PER_CLASS = 500  # that a class remembers
+MAX_CLASSES_PER_PERSON = 5
+MAX_GUESSES = MAX_PAGES + 100  # per question: more than pages can be connected
 MAX_KEY_CHARS = 64
 MAX_STOPS = 20
 MAX_STOP_CHARS = 2000
-MAX_WRONG_CODES = 100  # per address, out of 331,776 codes
+MAX_WRONG_CODES = 100  # per member, out of 331,776 codes
 WRONG_CODE_SECONDS = 600.0  # in which wrong codes are counted

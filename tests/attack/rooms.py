@@ -6,13 +6,15 @@ import asyncio
 import json
 import tempfile
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, closing
 from dataclasses import replace
+from http.client import HTTPConnection
 from pathlib import Path
-from urllib.parse import urlencode
+from urllib.parse import urlencode, urlsplit
 
 from streamlit.proto.WidgetStates_pb2 import WidgetState
 
+from models.lessons.lessons import LESSONS
 from models.maps import Axis, MapSpec
 from models.maps.spec import MAX_PANELS, MAX_SEEDS_OF_MAP, MAX_VALUES_OF_AXIS
 from models.spec import ARRANGEMENTS
@@ -37,6 +39,9 @@ LONG = MapSpec(  # of about half an hour
     Axis("batch", tuple(range(8, 32))), Axis("depth", (16, 24)), ("pre-norm",), (("steps", 5000), ("width", 32))
 )
 CLASSES = 25  # that the stranger asks for
+GUESSED = "vanishing"  # the lesson that a class is asked about
+FORGED = 130  # guesses of one pupil's sessions
+AT_ONCE = 10  # of these sessions
 
 
 @asynccontextmanager
@@ -80,6 +85,45 @@ async def take_classes(server: Server, count: int = CLASSES) -> list[Viewer]:
         await viewer.press("Open a class")
         await viewer.settled()
     return tabs
+
+
+async def class_that_is_asked(server: Server, code: str) -> Viewer:
+    """A teacher's tab, whose class is asked about the lesson GUESSED."""
+    query = urlencode({"class": code, "plan": GUESSED})
+    teacher = await Viewer(server.url, "teacher", query, headers=STRANGER).__aenter__()
+    await teacher.settled()
+    await teacher.press("Open a class")
+    await teacher.settled()
+    return teacher
+
+
+async def guesses(server: Server, code: str, count: int) -> list[str]:
+    """So many sessions guess and leave; what each page says."""
+
+    async def one() -> str:
+        async with at(server, "lessons", {"class": code, "lesson": GUESSED}) as viewer:
+            await viewer.press(LESSONS[GUESSED].options[0])
+            await viewer.settled()
+            return viewer.text
+
+    said = []
+    for first in range(0, count, AT_ONCE):
+        said += await asyncio.gather(*(one() for _ in range(min(AT_ONCE, count - first))))
+    return said
+
+
+def join(server: Server, code: str) -> str:
+    """Where the short address leads a browser that has never been here; empty if it asks for the code again."""
+    address = urlsplit(server.url)
+    with closing(HTTPConnection(str(address.hostname), address.port, timeout=60)) as connection:
+        connection.request("GET", f"/join?c={code}", headers=STRANGER)
+        return connection.getresponse().headers.get("location", "")
+
+
+def wrong_codes(server: Server, count: int) -> list[str]:
+    """Where the short address leads whoever tries so many codes that no class has."""
+    letters = "ABCDEFGHJKLM"
+    return [join(server, f"ZZ{letters[at // 12]}{letters[at % 12]}") for at in range(count)]
 
 
 async def known_key(server: Server) -> tuple[Viewer, Viewer]:

@@ -9,9 +9,9 @@ import pytest
 
 from models.maps import MapStore
 from models.maps.cells import units
-from models.spec.bounds import MAX_CLASSES_PER_ADDRESS
+from models.spec.bounds import MAX_CLASSES_PER_ADDRESS, MAX_WRONG_CODES
 from tests.attack import rooms
-from tests.attack.rooms import SMALL, TEACHER, at, own
+from tests.attack.rooms import SMALL, STRANGER, TEACHER, at, own
 from tests.load.server import Server, serving
 
 pytestmark = pytest.mark.slow
@@ -48,13 +48,14 @@ def test_a_text_that_no_map_needs_is_not_read(server: Server) -> None:
     assert "20000 characters long" in said, said
 
 
-def test_one_client_leaves_classes_for_the_teachers_of_other_addresses(server: Server) -> None:
-    async def story() -> list[str]:
-        tabs = await rooms.take_classes(server, MAX_CLASSES_PER_ADDRESS + 2)
-        async with at(server, "teacher", {"class": "ABCD"}, TEACHER) as teacher:
+@pytest.mark.parametrize(("code", "address"), [("ABCD", TEACHER), ("ABCE", STRANGER)], ids=["elsewhere", "same school"])
+def test_one_pupil_leaves_room_for_a_teachers_class(server: Server, code: str, address: dict[str, str]) -> None:
+    async def story() -> tuple[list[str], str]:
+        tabs = await rooms.take_classes(server, MAX_CLASSES_PER_ADDRESS)
+        async with at(server, "teacher", {"class": code}, address) as teacher:
             await teacher.press("Open a class")
             await teacher.settled()
-            said = [*(tab.text for tab in tabs), teacher.text]
+            said = [tab.text for tab in tabs], teacher.text
             await teacher.press("Close it")
             await teacher.settled()
         for tab in tabs:
@@ -64,10 +65,27 @@ def test_one_client_leaves_classes_for_the_teachers_of_other_addresses(server: S
             await tab.__aexit__(None, None, None)
         return said
 
-    *stranger, teacher = asyncio.run(story())
-    assert sum("Shown now" in said for said in stranger) == MAX_CLASSES_PER_ADDRESS
-    assert all("Your network already has" in said for said in stranger if "Shown now" not in said)
-    assert "with the code <b>ABCD</b>" in teacher
+    pupil, teacher = asyncio.run(story())
+    assert all("Shown now" in said for said in pupil)
+    assert f"with the code <b>{code}</b>" in teacher
+
+
+def test_a_pupils_wrong_codes_and_guesses_leave_classmates_in(server: Server) -> None:
+    async def story() -> tuple[list[str], list[str]]:
+        teacher = await rooms.class_that_is_asked(server, "CLAS")
+        wrong = await asyncio.to_thread(rooms.wrong_codes, server, MAX_WRONG_CODES + 30)
+        await rooms.guesses(server, "CLAS", rooms.FORGED)
+        classmates = await rooms.guesses(server, "CLAS", 5)
+        joined = await asyncio.to_thread(rooms.join, server, "CLAS")
+        await teacher.press("Close it")
+        await teacher.settled()
+        await teacher.__aexit__(None, None, None)
+        return [*wrong, joined], classmates
+
+    (*wrong, joined), classmates = asyncio.run(story())
+    assert set(wrong) == {""}
+    assert "class=CLAS" in joined
+    assert all("Your guess is in" in said for said in classmates), classmates
 
 
 def test_a_key_that_a_stranger_has_put_into_a_link_opens_nothing(server: Server) -> None:

@@ -17,7 +17,7 @@ from websockets.sync.client import ClientConnection, connect
 
 from components.classroom import answers as answers_of_nets
 from components.classroom import following, route
-from components.classroom.following import CLASS_SCREEN, KEY_COOKIE, MEMBER_COOKIE, PROJECTOR, STUDENT, TEACHER
+from components.classroom.following import CLASS_SCREEN, MEMBER_COOKIE, PROJECTOR, STUDENT, TEACHER, key_cookie
 from components.player.view import View, view_at
 from components.server.connection import REFUSED
 from components.server.tickets import TICKETS
@@ -267,10 +267,10 @@ def test_a_guess_outlives_a_reload_where_the_browser_says_whose_it_is(
 def test_a_projector_leads_by_keys_only_where_the_browser_has_the_classs_key(
     board: Board, key: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    said = {KEY_COOKIE: f"{CODE}.wrong"}
+    said = {key_cookie(CODE): "wrong"}
     monkeypatch.setattr("components.shell.visitor.cookie", lambda name: said.get(name, ""))
     assert following.HINT not in html(wall())
-    said[KEY_COOKIE] = f"{CODE}.{key}"
+    said[key_cookie(CODE)] = key
     shown, student = html(wall()), html(joined())
     assert following.HINT in shown
     assert following.HINT not in student, "the teacher's browser as a student's"
@@ -282,12 +282,12 @@ def test_a_projector_leads_by_keys_only_where_the_browser_has_the_classs_key(
 def test_the_projectors_keys_lead_a_class_through_the_scenes(
     board: Board, key: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    said = {KEY_COOKIE: f"{CODE}.wrong"}
+    said = {key_cookie(CODE): "wrong"}
     monkeypatch.setattr("components.shell.visitor.cookie", lambda name: said.get(name, ""))
     board.show(CODE, key, "story-2")
     student = joined()
-    for cookie, shown in ((f"{CODE}.wrong", "story-2"), (f"{CODE}.{key}", "story-3")):
-        said[KEY_COOKIE] = cookie
+    for cookie, shown in (("wrong", "story-2"), (key, "story-3")):
+        said[key_cookie(CODE)] = cookie
         sound(says(wall(), {"scene": 3}).run())
         assert board.state_of(CODE).stop == shown  # type: ignore[union-attr]
     assert declared(sound(student.run()))["scene"] == 3
@@ -405,31 +405,34 @@ def test_join_leads_to_what_the_class_is_shown_and_asks_for_the_code_where_it_is
     led = client.get("/join", params={"c": CODE})
     assert led.headers["location"] == f"/lessons?lesson={LESSON}&class={CODE}"
     assert is_valid_member(led.cookies[MEMBER_COOKIE])
-    assert KEY_COOKIE not in led.cookies
+    assert key_cookie(CODE) not in led.cookies
     assert "httponly" in led.headers["set-cookie"].lower()
     assert MEMBER_COOKIE not in client.get("/join", params={"c": CODE}).cookies, "a browser keeps its place"
     assert "view" not in client.get("/join", params={"c": CODE, "key": "wrong"}).headers["location"]
     shown = client.get("/join", params={"c": CODE, "key": key})
     assert shown.headers["location"] == f"/lessons?lesson={LESSON}&class={CODE}&view=projector"
-    assert shown.cookies[KEY_COOKIE] == f"{CODE}.{key}"
+    assert shown.cookies[key_cookie(CODE)] == key
+    _, other, _ = board.open("", "WXYZ")
+    client.get("/join", params={"c": "WXYZ", "key": other})
+    assert client.cookies[key_cookie(CODE)] == key, "another class's link leaves the projector its key"
 
 
-def test_who_has_tried_many_codes_is_let_in_neither_by_the_short_address_nor_by_a_pages(
+def test_wrong_codes_by_the_short_address_bar_that_browser_alone(
     client: TestClient, board: Board, key: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("components.shell.visitor.address", lambda: "testclient")
-    monkeypatch.setattr(route, "address_of", lambda scope: "testclient")
     letters = module.CODE_LETTERS
-    for at in range(MAX_WRONG_CODES):
+    for at in range(MAX_WRONG_CODES + 1):  # the first one's answer says who it is
         tried = client.get("/join", params={"c": f"ZZ{letters[at // 20]}{letters[at % 20]}"})
         assert module.NO_SUCH_CLASS in tried.text
     for code in (CODE, "ZYXW"):
         assert module.TOO_MANY_WRONG_CODES in client.get("/join", params={"c": code}).text
-    page = by_link("glossary.py", **{"class": CODE})
-    assert titles(page) == ["Glossary"]
-    assert module.TOO_MANY_WRONG_CODES in words(page)
-    board.admit(CODE, "testclient")
-    board._wrong_codes._attempts.clear()
+    with TestClient(client.app, follow_redirects=False) as classmate:
+        assert classmate.get("/join", params={"c": CODE}).status_code == 303
+    with monkeypatch.context() as patched:
+        patched.setattr("components.shell.visitor.cookie", lambda name: client.cookies.get(name, ""))
+        page = by_link("glossary.py", **{"class": CODE})
+        assert titles(page) == ["Glossary"]
+        assert module.TOO_MANY_WRONG_CODES in words(page)
     assert titles(joined()) == [LESSONS[LESSON].title]
 
 
@@ -487,10 +490,10 @@ def test_classes_that_are_opened_and_left_keep_no_teacher_of_their_network_out(u
         with page_of(url, STUDENT, "one", codes[1]) as joined:
             joined.recv(timeout=PATIENCE)
         until(lambda: route.students_present(codes[1]) == 0, "that the student is gone")
-        assert "Your network already has" in board.open("school")[2]
         with page_of(url, TEACHER, "left", codes[2]) as left:
             left.recv(timeout=PATIENCE)
-        until(lambda: board.open("school")[2] == "", "its place")
+        until(lambda: board._classes[codes[2]].left, "its end")
+        assert board.open("school")[2] == ""
     assert [code for code in codes if board.state_of(code) is None] == [codes[2]]
 
 
