@@ -464,7 +464,7 @@ class Board:
     def guess(self, code: str, question: str, member: str, option: str, person: str = "") -> str:
         """Records or changes a member's guess; returns "" or the reason for a refusal.
 
-        When the question is full, another guess gives way: `_evict_guess`. ValueError for an unknown question or option.
+        When the question is full, another gives way: `_evict_guess`. ValueError for an unknown question or option.
         """
         if question not in QUESTIONS or option not in QUESTIONS[question].options:
             raise ValueError(f"{option!r} is no option of a question {question!r}")
