@@ -21,7 +21,7 @@ from components.player.route import routes
 from components.server.door import Door
 from components.server.sockets import raise_file_limit
 from components.shell import old_addresses
-from components.shell.assets import CompressedScripts, streamlit_scripts
+from components.shell.assets import CompressedScripts, base_path, streamlit_scripts
 from components.shell.player_files import ADDRESSES, PLOTLY_ADDRESS, PRELOADED
 from components.shell.style import HtmlInjector
 from models import log
@@ -74,6 +74,11 @@ compressed = Middleware(CompressedScripts, files=streamlit_scripts() | ADDRESSES
 app = st.App(
     MAIN,
     lifespan=lifespan,
-    routes=[Route("/healthz", health), *routes(), *classroom.routes(), *old_addresses.routes()],
+    routes=[
+        *(Route(f"{base}/healthz", health) for base in {"", base_path()}),
+        *routes(),
+        *classroom.routes(),
+        *old_addresses.routes(),
+    ],
     middleware=[Middleware(Door), compressed, Middleware(HtmlInjector, modules=PRELOADED, plotly=PLOTLY_ADDRESS)],
 )

@@ -94,8 +94,9 @@ page.run()
 is_plain_visit = not (following.code() or projector.is_on() or hidden_parts.hides_anything())
 memory.draw(
     tour.declaration(page.url_path) if is_plain_visit else None,
-    asks=progress.needs_memory(page.url_path),
-    keeps=not following.shown_state(),
+    asks=progress.needs_memory(page.url_path) or following.needs_memory(page.url_path),
+    keeps=not following.shown_state() or page.url_path == following.TEACHER_PAGE,
+    offers=following.offers(),
 )
 address.write_changes()
 rerun_if_stale()

@@ -32,6 +32,8 @@ def draw_question(state: ClassState, text: str, draw_picture: Callable[[], None]
     if refusal := CLASS_REFUSED.pop():
         st.warning(refusal)
     st.caption(GUESS_HINT)
+    if not following.keeps_member():
+        st.html(f'<p class="class-not-kept">{following.TEXTS("not kept")}</p>')
 
 
 def _numbered_title(number: int, question: str) -> str:

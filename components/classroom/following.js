@@ -67,11 +67,15 @@ const connect = () => {
 
 const onKeydown = (event) => {
   const key = event.key?.toLowerCase() // undefined where a browser fills in a field
-  const action = page?.data.keys && ACTIONS[key]
+  const action = page && ACTIONS[key]
   const overlay = page && key === JOIN_KEY && document.querySelector(".class-over")
   const focused = event.composedPath()[0]
   if (!(action || overlay) || event.repeat || event.ctrlKey || event.metaKey || event.altKey) return
   if (!(focused instanceof Element) || focused.closest(FIELD)) return
+  if (action && !page.data.keys) {
+    document.querySelector(".class-keyless")?.removeAttribute("hidden") // says why nothing happens
+    return
+  }
   event.preventDefault()
   event.stopImmediatePropagation() // else Streamlit would take some of them
   if (overlay) overlay.classList.toggle("shown")

@@ -6,7 +6,7 @@ import streamlit as st
 
 from components.classroom import ways_in
 from components.server.tickets import TICKETS
-from components.shell import address, projector, session, visitor
+from components.shell import address, memory, projector, session, visitor
 from components.shell.component import component
 from components.shell.link import LESSONS, PLAYGROUND, START, STORY
 from components.shell.session import Key
@@ -19,9 +19,10 @@ TEXTS = Texts("class")
 KEY = "class"  # URL parameter with the code of a class
 TEACHER_PAGE = "teacher"  # leads classes, so it never follows one
 SCRIPTS = {stops.START: START, stops.STORY: STORY, stops.PLAYGROUND: PLAYGROUND, stops.LESSON: LESSONS}
-# Cookies that `/join` sets.
+# Cookies that `/join` sets, and entries of a browser's memory that stand in for them where cookies are denied.
 MEMBER_COOKIE = "class_member"  # the browser's member token
 KEY_COOKIE = "class_key"  # on a projector, with a class's code behind its name, the key of that class
+MEMBER_ENTRY, KEY_ENTRY = "class.member", "class.key"  # the second has code and key
 CLASS_SCREEN = "class"  # the screen of every ticket to this connection
 STUDENT, PROJECTOR, TEACHER = "pupil", "wall", "desk"  # the ticket's part: who listens
 HINT = "V reveals, N or Page Down goes on, B or Page Up goes back, Q shows the code large."
@@ -61,7 +62,9 @@ def follow(page: str) -> dict[str, str]:
     query = {KEY: code} | ({projector.KEY: projector.VALUE} if CLASS_PROJECTOR.get() else {})
     listen(code, state, PROJECTOR if CLASS_PROJECTOR.get() else STUDENT, keys=bool(teacher_key()))
     if state is not None and CLASS_PROJECTOR.get():
-        ways_in.draw_join_overlay(code, page)
+        ways_in.draw_join_overlay(code)
+        if not teacher_key():
+            st.html(f'<p class="class-keyless" role="status" hidden>{TEXTS("no key")}</p>')
     if state is None:
         st.info(TEXTS("ended", code=code))
     elif state.loose and not CLASS_PROJECTOR.get():
@@ -98,19 +101,42 @@ def code() -> str:
 
 
 def member() -> str:
-    """This visitor's token on the boards."""
-    token = visitor.cookie(MEMBER_COOKIE)
-    if not is_valid_member(token):
-        token = CLASS_MEMBER.get() or secrets.token_hex(8)
-        CLASS_MEMBER.put(token)
+    """This visitor's token on the boards: the browser's own, so that its tabs and reloads are one person."""
+    tokens = (memory.recall(MEMBER_ENTRY), visitor.cookie(MEMBER_COOKIE), CLASS_MEMBER.get(), secrets.token_hex(8))
+    token = next(token for token in tokens if isinstance(token, str) and is_valid_member(token))
+    CLASS_MEMBER.put(token)
     return token
+
+
+def offers() -> dict[str, str]:
+    """The entry by which a student's browser remembers who it is."""
+    return {MEMBER_ENTRY: member()} if code() and not CLASS_PROJECTOR.get() else {}
+
+
+def needs_memory(page: str) -> bool:
+    """Whether a page looks for a class's key in the browser's memory: the Teacher page, and a projector without one."""
+    return page == TEACHER_PAGE or (CLASS_PROJECTOR.get() and not teacher_key())
+
+
+def keeps_member() -> bool:
+    """Whether the browser has said by a cookie that it keeps who this visitor is."""
+    return is_valid_member(visitor.cookie(MEMBER_COOKIE))
+
+
+def kept_keys() -> list[tuple[str, str]]:
+    """Codes and keys of classes that this browser has led, the last one first, not checked."""
+    last_code, _, last_key = str(memory.recall(KEY_ENTRY)).partition(".")
+    cookies = visitor.cookies(f"{KEY_COOKIE}_")
+    return [(last_code, last_key), *cookies.items()]
 
 
 def teacher_key() -> str:
     """The key of this visit's class, if this is the projector in its teacher's browser; else empty."""
+    if not CLASS_PROJECTOR.get():
+        return ""
     code = CLASS_CODE.get()
-    secret = visitor.cookie(key_cookie(code)) if CLASS_PROJECTOR.get() else ""
-    return secret if secret and board().keep_alive(code, secret) else ""
+    keys = {visitor.cookie(key_cookie(code)), *(key for of_class, key in kept_keys() if of_class == code)}
+    return next((key for key in keys if key and board().keep_alive(code, key)), "")
 
 
 def key_cookie(code: str) -> str:

@@ -73,7 +73,8 @@ async def join(request: Request) -> Response:
     is_teacher = is_valid_key(key) and board().keep_alive(code, key)
     query |= {KEY: code} | ({projector.KEY: projector.VALUE} if is_teacher else {})
     cookies |= {key_cookie(code): key} if is_teacher else {}
-    stop = RedirectResponse(f"{base}/{'' if page == START else page}?{urlencode(query)}", 303)
+    to = f"{base}/{'' if page == START else page}?{urlencode(query)}"
+    stop = RedirectResponse(f"{to}#{code}.{key}" if is_teacher else to, 303)  # the key, where cookies are blocked
     return _with_cookies(request, stop, cookies)
 
 

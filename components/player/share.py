@@ -6,6 +6,7 @@ from urllib.parse import urlencode
 import streamlit as st
 
 from components.player.file import TOO_LARGE, fits_in_file
+from components.shell import address
 from models.export import Comparison
 from models.service.client import trainer
 from models.spec import RunConfig
@@ -27,7 +28,7 @@ def player_download(name: str, make: Callable[[], str], runs: Sequence[RunConfig
 def show_link(query: Mapping[str, str], description: str) -> None:
     """Draws the link of a query, to copy; `description` follows its title."""
     st.markdown(f"**Link**{description}")
-    st.code(f"{(st.context.url or '').partition('?')[0]}?{urlencode(query)}", language=None, wrap_lines=True)
+    st.code(f"{address.app_url()}/{address.CURRENT_PAGE.get()}?{urlencode(query)}", language=None, wrap_lines=True)
 
 
 def show_comparison(comparison: Comparison, subject: str = "") -> None:

@@ -8,11 +8,13 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from typing import Any, NamedTuple
+from urllib.parse import urlsplit
 
 import streamlit as st
 
+from components.shell.assets import base_path
 from components.shell.session import Key, has_value, set_widget, widget_value
-from components.shell.streamlits_own import from_history
+from components.shell.streamlits_own import browser_url, from_history
 from models.log import event
 from models.spec.knob import Knob
 from models.spec.query import PAGE_KEYS, Suggestion, link_text, setting_from_link
@@ -189,9 +191,10 @@ def keep(widget: str, name: str, kinds: tuple[type, ...], knob: Knob, default: A
     BOUND_WIDGETS.mutable()[name] = BoundWidget(widget, default, partial(link_text, knob=knob))
 
 
-def app_url(page: str) -> str:
-    """The URL of the app, which may have a path, from the visitor's URL of this page; empty if unknown."""
-    return (st.context.url or "").partition("?")[0].removesuffix("/").removesuffix(f"/{page}")
+def app_url() -> str:
+    """The URL of the app without a final slash: the visitor's host, and the server's base path; empty if unknown."""
+    scheme, host, *_ = urlsplit(browser_url())
+    return f"{scheme}://{host}{base_path()}" if host else ""
 
 
 def _is_outdated() -> bool:

@@ -18,4 +18,11 @@
     else history.replaceState(...entry)
     hasPressed = false
   }
+  // The key of a class comes behind the # of a projector's address, for a browser that keeps no cookies. It goes before
+  // anybody can read it on the wall.
+  const [, key] = location.hash.match(/^#([A-Z]{4}\.[\w-]+)$/) ?? []
+  if (key) {
+    Object.assign(window, { classKey: key })
+    history.replaceState(history.state, "", location.pathname + location.search)
+  }
 }

@@ -1,15 +1,29 @@
-// The memory of this browser, one item of its storage, and the line that names the tour's next step.
+// The memory of this browser, one item of its storage, and the line that names the tour's next step. Where the storage
+// is denied, as in some frames and without cookies, the name of the tab has the item, and outlives a reload.
 
 const ITEM = "addnorm"
 const VERSION = 1
 const OFF = "tour.off" // entry: the visitor has left the tour
 
+const isDenied = (() => {
+  try {
+    return !localStorage
+  } catch {
+    return true
+  }
+})()
+document.documentElement.classList.toggle("keeps-nothing", isDenied)
+const stored = () => (isDenied ? window.name : localStorage.getItem(ITEM))
+
+const { classKey } = /** @type {any} */ (window) // the address brought it to a projector, see `history.js`
+const brought = classKey ? { "class.key": classKey } : {}
+
 const read = () => {
   try {
-    const { version, entries } = JSON.parse(localStorage.getItem(ITEM))
+    const { version, entries } = JSON.parse(stored())
     return version === VERSION && entries ? { ...entries } : {}
   } catch {
-    return {} // nothing yet, of another version, or denied
+    return {} // nothing yet, of another version, or of another page
   }
 }
 
@@ -23,8 +37,9 @@ const store = (entries, { maxEntries, maxCharacters }) => {
   const text = JSON.stringify({ version: VERSION, entries: all })
   if (Object.keys(all).length > maxEntries || text.length > maxCharacters) return
   try {
-    localStorage.setItem(ITEM, text)
-  } catch {} // denied, or full
+    if (!isDenied) localStorage.setItem(ITEM, text)
+    else if (!window.name || Object.keys(read()).length) window.name = text // no name that the page around it gave
+  } catch {} // full
 }
 
 const hasReturned = Object.keys(read()).some((name) => name.startsWith("tour."))
@@ -40,9 +55,12 @@ const nextStep = ({ at, steps }, entries) => {
 const filled = (pattern, ...values) => values.reduce((text, value) => text.replace("{}", () => String(value)), pattern)
 
 export default ({ data, parentElement, setTriggerValue }) => {
-  store(data.entries, data)
-  const entries = { ...read(), ...pageEntries }
-  if (data.asks && Object.keys(entries).length) setTriggerValue("kept", entries)
+  store(isDenied ? { ...data.entries, ...brought } : data.entries, data)
+  const known = { ...brought, ...read(), ...pageEntries }
+  store(Object.fromEntries(Object.entries(data.offers).filter(([name]) => !(name in known))), data)
+  const entries = { ...data.offers, ...known }
+  const isOther = Object.entries(data.offers).some(([name, value]) => entries[name] !== value)
+  if (isOther || (data.asks && Object.keys(entries).length)) setTriggerValue("kept", entries)
   const line = parentElement.querySelector(".tour")
   const { tour } = data
   const step = tour && !entries[OFF] ? nextStep(tour, entries) : undefined

@@ -1,10 +1,12 @@
-"""The memory of a visitor's browser: guesses and solved challenges, and finished steps of the tour.
+"""The memory of a visitor's browser: guesses and solved challenges, finished steps of the tour, its part in a class.
 
-It stays in that browser, as entries of JSON by name; the server stores none of it. The session has the entries that it
-has put, and those that the browser has sent.
+It stays in that browser, or in its tab where storage is denied, as entries of JSON by name; the server stores none of
+it. The session has the entries that it has put, and those that the browser has sent.
 """
 
 import json
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 from components.shell import session
@@ -40,13 +42,17 @@ def has_answered() -> bool:
     return MEMORY_HEARD.get()
 
 
-def draw(tour: dict[str, Any] | None, *, asks: bool, keeps: bool) -> None:
+def draw(
+    tour: dict[str, Any] | None, *, asks: bool, keeps: bool, offers: Mapping[str, Any] = MappingProxyType({})
+) -> None:
     """Once at the end of a page: sends the browser new entries (`keeps`) and requests its own (`asks`).
 
-    `tour`: the data of the tour's line; None for a page without it.
+    `tour`: the data of the tour's line; None for a page without it. `offers`: entries for a browser that has none of
+    these names; one that has others sends its own.
     """
     data = {
         "entries": MEMORY_NEW.get() if keeps else {},
+        "offers": {} if has_answered() else dict(offers),
         "asks": asks and not has_answered(),
         "maxEntries": MAX_ENTRIES,
         "maxCharacters": MAX_CHARACTERS,

@@ -21,6 +21,12 @@ def session_id() -> str:
     return context.session_id if context else ""
 
 
+def browser_url() -> str:
+    """The address in the browser's bar; empty if unknown. `st.context.url` lacks a path or host named as a page is."""
+    context = get_script_run_ctx(suppress_warning=True)
+    return context.context_info.url if context and context.context_info else ""
+
+
 def from_history() -> bool:
     """Whether this run of a page comes from Back or Forward."""
     context = get_script_run_ctx(suppress_warning=True)

@@ -28,6 +28,12 @@ def address() -> str:
     return client_address(st.context.ip_address or LOOPBACK, st.context.headers.get_all(FORWARDED), LIMITS.proxies)
 
 
+def cookies(prefix: str) -> dict[str, str]:
+    """The cookies of this visitor's browser whose names begin so, by the rest of the name."""
+    found = st.context.cookies.to_dict() if visitor_id() else {}
+    return {name.removeprefix(prefix): value for name, value in found.items() if name.startswith(prefix)}
+
+
 def cookie(name: str) -> str:
     """A cookie of this visitor's browser; empty if it has none of this name."""
     value: object = st.context.cookies.get(name) if visitor_id() else ""

@@ -17,12 +17,13 @@ import streamlit as st
 from components.classroom import answers, board, following, ways_in
 from components.classroom.route import students_present
 from components.controls import form, shown_config
-from components.shell import address, hidden_parts, projector, qr, session, visitor
+from components.shell import address, hidden_parts, memory, projector, qr, session, visitor
 from components.shell.session import Key
+from components.teacher import seat
 from models.content import Texts
 from models.lessons import board as classes
 from models.lessons import stops
-from models.lessons.board import ClassState, code_from, is_valid_key, new_code
+from models.lessons.board import ClassState, code_from, is_valid_key
 from models.lessons.lessons import LESSONS
 from models.lessons.stops import title_of
 from models.spec import RunConfig, knobs
@@ -38,7 +39,6 @@ PLAYGROUND = stops.PLAYGROUND
 CLASS_PARAMETER = following.KEY
 KEY_PARAMETER = "key"
 PLAN_PARAMETER = "plan"
-SEAT = "seat"  # the cookie by which a proxy chooses a replica, see docs/server.md
 # Keys of widgets.
 PASSWORD_WIDGET = "teacher_password"
 PLAN_WIDGET = "teacher_plan"
@@ -80,7 +80,7 @@ class Handout(Settings):
 def draw() -> None:
     """Draws the class or a button that opens one, the plan of the lesson, and links for students alone."""
     plan = _current_plan()
-    code, key = _draw_opening(plan)
+    code, key = _draw_opening()
     state = classes.board().state_of(code) if key else None
     if state is not None:
         _draw_class(code, key, state)
@@ -92,11 +92,8 @@ def draw() -> None:
 # --- the class ---
 
 
-def _draw_opening(plan: Sequence[str]) -> tuple[str, str]:
-    """Returns code and key of this page's class. Without an open one it draws a button that opens it, and returns "".
-
-    `plan`: the stops of the new class.
-    """
+def _draw_opening() -> tuple[str, str]:
+    """Returns code and key of this page's class; without an open one draws a button that opens it, and returns ""."""
     code, key = _current_class()
     refusal = TEACHER_REFUSED.pop()
     if key:
@@ -105,12 +102,7 @@ def _draw_opening(plan: Sequence[str]) -> tuple[str, str]:
         _draw_closed(code, key)
     st.markdown(TEXTS("no account"))
     new_class = code_from(st.query_params.get(CLASS_PARAMETER, "")) or code  # empty for any code
-    seat = visitor.cookie(SEAT)
-    if seat and seat != new_class:
-        query = urlencode({CLASS_PARAMETER: new_class or new_code(), PLAN_PARAMETER: ",".join(plan)}, safe=",")
-        link = f"{address.app_url('teacher')}/teacher?{query}"
-        st.link_button("Open a class", link, icon=":material/groups:", type="primary")
-        st.caption(TEXTS("new tab"))
+    if seat.is_changed(CLASS_PARAMETER):
         return "", ""
     if class_password():
         tip = TEXTS("password")
@@ -136,13 +128,17 @@ def _draw_closed(code: str, key: str) -> None:
 
 
 def _current_class() -> tuple[str, str]:
-    """Code and key of this visit's class, from the address or the last visit of this page."""
+    """Code and key of this visit's class: the address's, else this page's last, else the last of this browser."""
     code, key = code_from(st.query_params.get(CLASS_PARAMETER, "")), st.query_params.get(KEY_PARAMETER, "")
     with address.adopting(CLASS_PARAMETER, KEY_PARAMETER) as fresh:
         if fresh and code and is_valid_key(key):
             TEACHER_CLASS.put((code, key))
+    own = [kept for kept in following.kept_keys() if code in ("", kept[0]) and classes.board().keep_alive(*kept)]
+    if own and not TEACHER_CLASS.is_set:
+        TEACHER_CLASS.put(own[0])
     code, key = TEACHER_CLASS.get()
     if code and key:
+        memory.remember(following.KEY_ENTRY, f"{code}.{key}")
         address.collect_changes({CLASS_PARAMETER: code, KEY_PARAMETER: key})
     return code, key
 
@@ -158,6 +154,12 @@ def _open(new_class: str) -> None:
     if not refusal:
         classes.board().set_plan(code, key, _current_plan())
         TEACHER_CLASS.put((code, key))
+
+
+def _leave() -> None:
+    """Leaves the class as it is, and offers to open another one."""
+    TEACHER_CLASS.put(("", ""))
+    address.collect_changes({CLASS_PARAMETER: None, KEY_PARAMETER: None})
 
 
 def _draw_class(code: str, key: str, state: ClassState) -> None:
@@ -211,7 +213,7 @@ def _draw_lead_buttons(code: str, key: str, state: ClassState) -> None:
         on_click=class_board.move,
         args=(code, key, -1),
     )
-    url = f"{address.app_url('teacher')}/join?{urlencode({'c': code, 'key': key})}"
+    url = f"{address.app_url()}/join?{urlencode({'c': code, 'key': key})}"
     st.link_button("Open the projector", url, icon=":material/present_to_all:", help=following.HINT)
     label = "Call back" if state.loose else "On your own now"
     st.button(label, key="teacher_loose", on_click=class_board.set_loose, args=(code, key, not state.loose))
@@ -233,6 +235,7 @@ def _draw_endings(code: str, key: str, state: ClassState) -> None:
         if results := class_board.results(code):
             file = f"class-{code}.csv"
             st.download_button("Results as CSV", _csv(results), file, "text/csv", icon=":material/download:")
+        st.button("Open another class", key="teacher_another", icon=":material/add:", on_click=_leave)
         with st.popover("Close the class", icon=":material/close:", key=f"teacher_close_{suffix}", on_change="rerun"):
             st.markdown(TEXTS("close"))
             st.button("Close it", key="teacher_close", on_click=class_board.close, args=(code, key))
@@ -319,7 +322,7 @@ def _draw_handout() -> None:
     defaults = Handout(hide=LESSON_PARTS[:2] if is_lesson else ())
     legal = {"hide": {name: _part_label(name) for name in names}}
     hidden = form.draw(Handout, key, defaults, only=["hide"], legal=legal).hide
-    base, cfg = address.app_url("teacher"), shown_config.last_good()
+    base, cfg = address.app_url(), shown_config.last_good()
     link = f"{base}/{link_to(target, cfg, hidden)}"
     left, right = st.columns(2)
     with left:
@@ -370,7 +373,7 @@ def _draw_target() -> str:
 
 def _draw_reachability() -> None:
     """Draws how other computers can open the links, if only this one can now."""
-    link = urlsplit(address.app_url("teacher"))
+    link = urlsplit(address.app_url())
     if link.hostname not in LOCAL_HOSTS:
         return
     port = link.port or 80

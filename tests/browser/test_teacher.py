@@ -2,12 +2,29 @@
 
 import re
 from urllib.parse import parse_qs, urlsplit
+from urllib.request import urlopen
 
 import pytest
 from playwright.sync_api import expect
 
+from components.shell.qr import qr_code_html
 from models.lessons.lessons import LESSONS
-from tests.browser.page import PROFILES, button, chart, drawn, laid_out, link, press, row, settled, until, until_row
+from tests.browser.page import (
+    PROFILES,
+    address,
+    button,
+    chart,
+    drawn,
+    laid_out,
+    link,
+    press,
+    row,
+    settled,
+    until,
+    until_row,
+)
+from tests.load.server import serving
+from tests.service.test_proxies import BASE, NGINX, nginx, replicas  # noqa: F401
 
 LARGE = "&view=projector"
 PHONE = {"width": 390, "height": 844}
@@ -205,3 +222,40 @@ def test_on_the_wall_what_trains_is_in_sight_and_what_is_deleted_comes_back(visi
     phone.get_by_text(f"Class {code} has ended").wait_for()
     teacher.get_by_role("button", name="Undo").click()
     guess.wait_for()
+
+
+@pytest.mark.parametrize("base", ["playground", "labs", "ml-labs"])
+def test_below_a_page_name_starts_code_leads_in(visitors, base):
+    with serving(STREAMLIT_SERVER_BASE_URL_PATH=base) as server:
+        server.wait_for(b'"trainer"', f"/{base}/healthz")
+        teacher = visitors(f"/{base}/teacher?plan=start", server=server.url)
+        button(teacher, "Open a class").click()
+        wall = visitors.tab()
+        wall.goto(teacher.get_by_role("link", name="Open the projector").get_attribute("href"))
+        wall.locator(".class-join img").wait_for()
+        code = parse_qs(urlsplit(wall.url).query)["class"][0]
+        join = f"{server.url}/{base}/join?c={code}"
+        assert wall.locator(".class-join img").get_attribute("src") in qr_code_html(join)
+        expect(wall.locator(".class-join")).to_contain_text(f"{urlsplit(join).netloc}/{base}/join with the code {code}")
+        with urlopen(join) as page:
+            assert page.url == f"{server.url}/{base}/?class={code}"
+        for tab in (wall, teacher):
+            tab.close()
+            visitors.tabs.remove(tab)
+
+
+@pytest.mark.skipif(NGINX is None, reason="no nginx here")
+def test_one_press_opens_a_class_behind_nginx(visitors, tmp_path, replicas):  # noqa: F811
+    with nginx(tmp_path, replicas) as url:
+        teacher = visitors("/teacher?plan=start", server=url)
+        button(teacher, "Open a class").click()
+        button(teacher, "Reveal").wait_for()
+        until(teacher, lambda: "key=" in address(teacher), "the key in the address")
+        code = parse_qs(urlsplit(address(teacher)).query)["class"][0]
+        phone = visitors(f"/join?c={code}", server=url, viewport=PHONE)
+        phone.get_by_role("button", name="merge").last.wait_for()
+        with urlopen(f"{url}/healthz") as health:
+            assert b'"trainer"' in health.read()
+        for tab in (phone, teacher):
+            tab.close()
+            visitors.tabs.remove(tab)

@@ -23,7 +23,7 @@ from components.server.connection import REFUSED
 from components.server.tickets import TICKETS
 from components.shell.waiting import WAITS
 from components.start.cells import CELLS, SHOWN_CELLS
-from components.teacher.page import SEAT
+from components.teacher.seat import SEAT
 from models.insight.path_outcome import FLY, MERGE, PATH_OUTCOMES
 from models.lessons import board as module
 from models.lessons.board import Board, is_valid_member
@@ -377,10 +377,9 @@ def test_behind_a_proxy_that_seats_a_class_together_its_page_is_loaded_with_the_
     said = {SEAT: "another"}
     monkeypatch.setattr("components.shell.visitor.cookie", lambda name: said.get(name, ""))
     page = desk(plan="skip")
-    (link,) = [one.proto for one in page.get("link_button") if one.proto.label == "Open a class"]
-    query = dict(parse_qsl(urlsplit(link.url).query))
+    (link,) = [json.loads(one.proto.json)["link"] for one in page.get("bidi_component") if "teacher?" in one.proto.json]
     assert "Open a class" not in labels(page)
-    said[SEAT] = query["class"]
+    query = dict(parse_qsl(urlsplit(link).query))
     opened = press(desk(**query), "Open a class")
     assert (address(opened)["class"], address(opened)["plan"]) == (query["class"], "skip")
 
@@ -410,7 +409,7 @@ def test_join_leads_to_what_the_class_is_shown_and_asks_for_the_code_where_it_is
     assert MEMBER_COOKIE not in client.get("/join", params={"c": CODE}).cookies, "a browser keeps its place"
     assert "view" not in client.get("/join", params={"c": CODE, "key": "wrong"}).headers["location"]
     shown = client.get("/join", params={"c": CODE, "key": key})
-    assert shown.headers["location"] == f"/lessons?lesson={LESSON}&class={CODE}&view=projector"
+    assert shown.headers["location"] == f"/lessons?lesson={LESSON}&class={CODE}&view=projector#{CODE}.{key}"
     assert shown.cookies[key_cookie(CODE)] == key
     _, other, _ = board.open("", "WXYZ")
     client.get("/join", params={"c": "WXYZ", "key": other})
