@@ -68,6 +68,13 @@ const withUnitInTitle = (layout) => {
   }
 }
 
+// Returns the title, smaller if it would be cut off at the end of its chart.
+const fittingTitle = (title, font, width) => {
+  pen.font = `bold ${title.font.size}px ${font}`
+  const needed = pen.measureText(title.text.replace(/<[^>]*>/g, "")).width
+  return needed > width ? { ...title, font: { ...title.font, size: (title.font.size * width) / needed } } : title
+}
+
 // Returns the layout in the colours and the font of the page. `size`: width and height in pixels.
 const withTheme = (declared, theme, size) => {
   const layout = withUnitInTitle(declared)
@@ -247,6 +254,7 @@ export class Chart {
     const { panel } = this
     if (!this.isPlotted) this.el.replaceChildren()
     const layout = withTheme(figure.layout, theme, size)
+    if (layout.title?.text) layout.title = fittingTitle(layout.title, theme.font, size.width)
     layout.modebar = { bgcolor: "rgba(0,0,0,0)", color: layout.font.color, activecolor: layout.font.color }
     layout.xaxis.uirevision = layout.yaxis.uirevision = `${panel.fit} ${this.undoCount}` // keeps the zoom while it is equal
     const data = figure.data.map((trace) => withSpelledNumbers({ ...trace, name: translate(trace.name) }))
