@@ -72,7 +72,7 @@ class Batched(Loop):
         self.optimizer.zero_grad()
         losses.sum().backward()  # no seed's loss depends on another's weights, so the gradients do not mix
         grad_norm, weight_grad_rms = self._writer.gradient_norms()
-        self._writer.write(k, losses.detach(), grad_norm, self._clip(grad_norm), weight_grad_rms)
+        self._writer.write(k, losses.detach(), grad_norm, self._adjust_gradients(grad_norm), weight_grad_rms)
 
 
 class SeedRuns(Batched):

@@ -19,6 +19,7 @@ from models.training.frames import FrameTaker
 from models.training.modes import dropout_modules, preserve_buffers
 from models.training.optimizers import Rates
 from models.training.rows import RowWriter
+from models.training.update import adjust_gradients
 
 CHECK_EVERY = 16  # steps between checks for non-finite numbers: each check waits for the device
 
@@ -125,18 +126,10 @@ class Loop(ABC):
         if self.step == self.cfg.steps:
             self._store_frames(self._taker.at_end(self.step))
 
-    def _clip(self, grad_norm: Tensor) -> Tensor:
-        """Scales each run's gradient to an L2 norm of at most `clip`; returns the factors, shaped as `grad_norm`."""
-        if not self.cfg.clip:
-            return torch.ones_like(grad_norm)
-        factor = (self.cfg.clip / (grad_norm + 1e-6)).clamp(max=1.0)
+    def _adjust_gradients(self, grad_norm: Tensor) -> Tensor:
+        """All that is done to the gradients before the optimiser's step; returns the clip factors."""
         grads = [p.grad for p in self.model.parameters() if p.grad is not None]
-        if factor.ndim:
-            run_factors = [factor.to(grad.dtype).view(-1, *[1] * (grad.ndim - 1)) for grad in grads]
-            torch._foreach_mul_(grads, run_factors)
-        else:
-            torch._foreach_mul_(grads, factor.to(grads[0].dtype))
-        return factor
+        return adjust_gradients(grads, grad_norm, self.cfg.clip)
 
     def _store_frames(self, frames: Sequence[Frame]) -> None:
         for run, frame in enumerate(frames):

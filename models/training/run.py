@@ -56,7 +56,7 @@ class Run(Loop):
         self.optimizer.zero_grad()
         loss.backward()
         if self.cfg.clip:
-            self._clip(self._writer.gradient_norms()[0])
+            self._adjust_gradients(self._writer.gradient_norms()[0])
         self._rates.step(k)
 
     def trace(self) -> Trace:
@@ -70,7 +70,7 @@ class Run(Loop):
         loss.backward()
         if self._probing or self.cfg.clip:
             grad_norm, weight_grad_rms = self._writer.gradient_norms()
-            factor = self._clip(grad_norm)
+            factor = self._adjust_gradients(grad_norm)
             if self._probing:
                 self._writer.write(k, loss.detach(), grad_norm, factor, weight_grad_rms)
         if not self._probing:

@@ -2,11 +2,12 @@
 
 from dataclasses import replace
 
-from models.export.script.quote import Definition, quote_definitions
+from models.export.script.quote import GENERATOR, Definition, quote_definitions
 from models.spec import RunConfig, plan
 from models.spec.code import DROPOUTS, RELATIVE, branch_code, filled_slots, norm_call, norm_code, sum_code
 from models.spec.parametrization import score_scale
 from models.spec.plan import SublayerPlan, activations_of, has_dropout, is_one_layer, norms_of
+from models.spec.scales import GATES
 from models.spec.vocabulary import ACTIVATIONS, NORMS
 
 CLASS_NAMES = {"mlp": "MLP", "attn": "Attention", "ffn": "FeedForward"}
@@ -33,6 +34,8 @@ def _quoted_parts(cfg: RunConfig) -> str:
     definitions += [("models.nets.branches", code.removesuffix("()")) for code in codes if code.endswith("()")]
     if has_dropout(cfg):
         definitions.append(("models.nets.sublayer", "Dropout"))
+    if cfg.branch_scale in GATES:
+        definitions.append(("models.nets.sublayer", "Gate"))
     if cfg.net == "transformer":
         if cfg.position == "rotary":
             definitions.append(("models.nets.branches", "Rotary"))
@@ -42,7 +45,7 @@ def _quoted_parts(cfg: RunConfig) -> str:
             definitions.append(("models.nets.embedding", "Positions"))
         if cfg.position == "sinusoidal":
             definitions.append(("models.nets.embedding", "sinusoids"))
-    return quote_definitions(*definitions)
+    return quote_definitions(*definitions, known={GENERATOR})
 
 
 def sublayer_classes(cfg: RunConfig) -> dict[str, SublayerPlan]:
@@ -163,7 +166,7 @@ def _sublayer_class(cfg: RunConfig, name: str, sublayer: SublayerPlan) -> str:
             init_lines.append(f"self.{slot} = Dropout({rate!r})")
     if sublayer.gate:
         channels = "1" if sublayer.gate == "zero gate" else "WIDTH"
-        init_lines.append(f"self.gate = nn.Parameter(torch.full(({channels},), {sublayer.scale!r}))")
+        init_lines.append(f"self.scale = Gate({sublayer.scale!r}, {channels})")
     branch = branch_code(cfg, sublayer, _attribute, lambda inner: f"self.function({inner})")
     forward_lines: list[str] = []
     if "self.l*" in branch:
@@ -187,7 +190,7 @@ def _sublayer_class(cfg: RunConfig, name: str, sublayer: SublayerPlan) -> str:
 
 
 def _attribute(slot: str) -> str:
-    return f"self.{slot}"
+    return "self.scale.gate" if slot == "gate" else f"self.{slot}"
 
 
 def norm_constructor(cfg: RunConfig, norm: str, width: str) -> str:

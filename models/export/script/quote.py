@@ -1,21 +1,23 @@
 """Quotes definitions of the app's modules with their dependencies, by parsing the source instead of importing torch."""
 
 import ast
+from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).parents[3]
 
 Definition = tuple[str, str]  # module, name
+GENERATOR: Definition = ("models.generator", "generator")
 
 
-def quote_definitions(*definitions: Definition) -> str:
-    """Source of top-level definitions and their dependencies, each once and before its first use."""
-    sources: dict[Definition, str] = {}
+def quote_definitions(*definitions: Definition, known: Iterable[Definition] = ()) -> str:
+    """Source of top-level definitions and what they need, each once and before its first use, but not of `known`."""
+    sources = dict.fromkeys(known, "")
     for module, name in definitions:
         _collect(module, name, sources)
     blocks = previous = ""
-    for text in sources.values():
+    for text in filter(None, sources.values()):
         short = not text.startswith(("def ", "class ", "@"))
         blocks += ("" if not previous else "\n" if short and previous == "short" else "\n\n\n") + text
         previous = "short" if short else "long"

@@ -6,7 +6,7 @@ from textwrap import indent
 from models.export.script.data import data_code, embedded_data
 from models.export.script.model import model_code
 from models.export.script.net import net_code
-from models.export.script.quote import quote_definitions
+from models.export.script.quote import GENERATOR, quote_definitions
 from models.spec import RunConfig, arrangement_of
 from models.spec.code import block_code
 from models.spec.parametrization import ADAM_OPTIMIZERS, depth_ratio, has_uniform_rates, width_ratio
@@ -34,6 +34,7 @@ IMPORTS = {
     "import math": r"\bmath\.",
     "import sys": r"\bsys\.",
     "import zlib": r"\bzlib\.",
+    "from collections.abc import Sequence": r"\bSequence\b",
     "from functools import cache": r"@cache",
     "": r"",
     "import torch": r"",
@@ -109,7 +110,7 @@ if __name__ == "__main__":
 def standalone_script(cfg: RunConfig, name: str = "run.py") -> str:
     """Script of a configuration; `name`: its file name, for the usage lines."""
     body = [
-        quote_definitions(("models.generator", "generator")),
+        quote_definitions(GENERATOR),
         data_code(cfg),
         model_code(cfg),
         net_code(cfg),
@@ -167,19 +168,20 @@ def _dtype(cfg: RunConfig) -> str:
 
 def _train(cfg: RunConfig) -> str:
     """Code of the training loop, with only the parts that the configuration needs."""
-    rate = _learning_rate(cfg)
-    update = "        clip(net)\n" if cfg.clip else ""
-    if rate:
-        rate_factor = "" if has_uniform_rates(cfg) else ' * group["rate"]'
-        update += "        for group in optimizer.param_groups:\n"
-        update += f'            group["lr"] = learning_rate(k){rate_factor}\n'
+    quoted = []
+    update = ""
+    if cfg.clip:
+        quoted.append(("models.training.update", "adjust_gradients"))
+        update += CLIP.format(dtype=_dtype(cfg))
+    if cfg.warmup or cfg.schedule != "constant":
+        quoted.append(("models.spec.schedule", "learning_rate"))
+        rate = f"learning_rate(k, LR, WARMUP, {cfg.schedule!r}, STEPS)"
+        rate += "" if has_uniform_rates(cfg) else ' * group["rate"]'
+        update += f'        for group in optimizer.param_groups:\n            group["lr"] = {rate}\n'
+    if not has_uniform_rates(cfg):
+        quoted.append(("models.spec.parametrization", "scaling_factors"))
     masks = MASKS if has_dropout(cfg) else ""
-    parts = [
-        rate,
-        "" if has_uniform_rates(cfg) else quote_definitions(("models.spec.parametrization", "scaling_factors")),
-        CLIP.format(dtype=_dtype(cfg)) if cfg.clip else "",
-        TRAIN.format(optimizer=_optimizer(cfg), update=update, masks=masks),
-    ]
+    parts = [quote_definitions(*quoted), TRAIN.format(optimizer=_optimizer(cfg), update=update, masks=masks)]
     return "\n\n\n".join(part.strip("\n") for part in parts if part)
 
 
@@ -229,36 +231,8 @@ MASKS = """\
                 part.mask_key = (SEED, "dropout", k, name)
 """
 
-CLIP = '''\
-@torch.no_grad()
-def clip(net):
-    """Scales the gradient of all weights down to norm CLIP if it is longer."""
-    grads = [p.grad for p in net.parameters() if p.grad is not None]
-    length = torch.stack([grad.norm(dtype=torch.{dtype}) for grad in grads]).norm()
-    factor = (CLIP / (length + 1e-6)).clamp(max=1.0).float()
-    for grad in grads:
-        grad.mul_(factor)
-'''
-
-
-def _learning_rate(cfg: RunConfig) -> str:
-    """Code of `learning_rate(k)`; "" if the rate is constant."""
-    lines = []
-    factors = ["LR"]
-    if cfg.warmup:
-        lines.append("    warmup = min(1.0, (k + 1) / WARMUP)")
-        factors.append("warmup")
-    if cfg.schedule == "cosine":
-        half_cosine = "0.5 * (1 + math.cos(math.pi * {k} / max(1, {n})))"
-        cosine = half_cosine.format(k="k", n="STEPS")
-        if cfg.warmup:
-            cosine = half_cosine.format(k="(k - WARMUP)", n="STEPS - WARMUP") + " if k >= WARMUP else 1.0"
-        lines.append(f"    decay = {cosine}")
-        factors.append("decay")
-    if not lines:
-        return ""
-    phases = ["rises over the first WARMUP steps"] if cfg.warmup else []
-    if cfg.schedule == "cosine":
-        phases.append("falls along half a cosine")
-    opening = f'def learning_rate(k):\n    """The learning rate of update k: it {" and ".join(phases)}."""\n'
-    return opening + "\n".join(lines) + f"\n    return {' * '.join(factors)}"
+CLIP = """\
+        grads = [p.grad for p in net.parameters() if p.grad is not None]
+        length = torch.stack([grad.norm(dtype=torch.{dtype}) for grad in grads]).norm()
+        adjust_gradients(grads, length, CLIP)
+"""
