@@ -381,15 +381,3 @@ def test_no_task_and_no_norm_waits_for_the_device(task, norm):
     run.advance(1)
     with nothing_waits():
         run._train_step()
-
-
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="this machine has no CUDA device")
-@both_nets
-def test_cuda_itself_sees_nothing_wait(net):
-    run = Run(RunConfig(**(SMALL | net | {"device": "cuda", "clip": 0.5})))
-    run.advance(5)
-    torch.cuda.set_sync_debug_mode("error")
-    try:
-        run._train_step()
-    finally:
-        torch.cuda.set_sync_debug_mode("default")
