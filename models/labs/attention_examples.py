@@ -48,7 +48,7 @@ WEIGHTS = "weights"
 TOKENS = np.arange(1, 13).reshape(3, 4) / 10
 MATRIX = np.arange(1, 17).reshape(4, 4) / 10
 PRINTED_Q = (0.3, 0.7, 1.1, 1.5)
-# Vectors that reproduce the printed dot products 4.04, 8.44 and 12.84; the tutorial does not print them.
+# The tutorial prints these vectors, and 3.74, 8.74, 13.74 as their dot products; those are 4.04, 8.44, 12.84.
 PRINTED_KEYS = ((0.3, 0.7, 1.1, 1.5), (0.7, 1.5, 2.3, 3.1), (1.1, 2.3, 3.5, 4.7))
 PRINTED_POSITION = (0.0001, 0.9999, 0.0002, 0.9998)  # of position 1 with four features
 
@@ -84,16 +84,16 @@ SENTENCE = Projection(
 
 MAT_VALUES = ((1, 0, 0), (0, 1, 0.5), (0, 0, 1), (0.5, 0.5, 0), (0.5, 0, 0.5), (0, 0.5, 0.5))
 MAT = ("The", "cat", "sat", "on", "the", "mat")
-# The query of the verb matches all keys, that of nouns verbs and small words, that of small words nouns.
+MAT_KEYS = ((1, 0, 0), (1, 0.5, 0), (0, 0, 1), (0.5, 0.5, 0), (0.5, 0, 0.5), (0, 0.5, 0.5))
+# The tutorial prints the query of "cat" and all keys and values; the other queries are ours.
 ON_THE_MAT = Projection(
     np.eye(6),
     np.array([[0, 1, 0], [1, 0, 1], [1, 1, 1], [0, 1, 0], [0, 1, 0], [1, 0, 0.0]]),
-    np.array([[1, 0, 0], [0, 1, 0], [0, 0, 1], [0.5, 0, 0], [1, 0, 0], [0, 0.5, 0]]),
+    np.array(MAT_KEYS, float),
     np.array(MAT_VALUES, float),
     scaled=False,
     words=MAT,
-    query=2,
-    features=("small word", "noun", "verb"),
+    query=1,
     direct_qkv=True,
 )
 

@@ -313,7 +313,7 @@ def test_every_example_of_a_head_sets_its_tables_and_its_mask(page, name):
 def test_given_vectors_begin_at_their_dot_products_with_words_on_the_axes(page):
     page.selectbox(key="attention_head_preset").select("Q, K and V given")
     sound(page.run())
-    scores = np.array([1, 1, 1, 0.5, 1, 0.5])  # of "sat", as in the row of six scores
+    scores = np.array([1, 1, 1, 0.5, 1, 0.5])  # of "cat", as in the row of six scores
     expected = torch.softmax(torch.tensor(scores), 0).numpy() @ np.array(ROWS["Six scores"].values)
     np.testing.assert_allclose(expected, [0.346, 0.308, 0.442], atol=5e-4)
     assert (
@@ -322,7 +322,9 @@ def test_given_vectors_begin_at_their_dot_products_with_words_on_the_axes(page):
     )
     assert "x W_Q" not in words(page)
     (shade,) = drawn(charts(page)["Attention weights"])["data"]
-    assert shade["hovertext"][2][1] == "“sat” looks at “cat”"
+    assert shade["hovertext"][1][2] == "“cat” looks at “sat”"
+    assert "attends to “The”, “cat”, “sat” and “the” alike, with a weight of 19.18% each" in words(page)
+    assert "they sum to 1.13" in words(page)
     put(page, "attention_head_w_k_given", "1 2 3")
     assert "here they have 6, 1 and 6" in words(page)
     put(page, "attention_head_w_k_given", "1 2\n3 4\n1 2\n3 4\n1 2\n3 4")

@@ -74,7 +74,7 @@ def draw() -> None:
         draw_charts(KEY, attention_map(head, words), height=360)
     with side_column:
         draw_finding(attention_sentence(head, settings.token, words))
-    note = "" if direct else slip_sentence(name, tables, head)
+    note = slip_sentence(name, tables, head)
     if note:
         note_container.info(note)
     with st.expander("Formula, and every number on the way"):
@@ -134,8 +134,7 @@ def _draw_direct_tables(example: Projection) -> Tables:
     tables = []
     for place, (part, name), values in zip(st.columns(3), DIRECT.items(), default, strict=True):
         letter = name.lower()
-        features = list(example.features) if example.direct_qkv and name != "V" else []
-        columns = features or [f"{letter}{i + 1}" for i in range(values.shape[1])]
+        columns = [f"{letter}{i + 1}" for i in range(values.shape[1])]
         with place:
             st.markdown(f"**{name}**")
             key = f"{KEY}_{part}_given"
@@ -204,14 +203,17 @@ def projected_mismatch(tables: Tables) -> str:
 
 
 def attention_sentence(head: Head, token: int, words: Sequence[str] = ()) -> str:
-    """Which token one token attends to most, or why none; `words`: the tokens, if they are words."""
+    """Which tokens one token attends to most, or why none; `words`: the tokens, if they are words."""
     weights = head.weights[token]
     names = [f"“{word}”" for word in words] or numbered_names("token", len(weights))
     name = names[token][:1].upper() + names[token][1:]
     if not weights.any():
         return TEXTS("sees nothing", token=name)
-    target = int(weights.argmax())
-    return TEXTS("attends most", token=name, other=names[target], weight=weights[target])
+    targets = [names[at] for at in np.flatnonzero(np.isclose(weights, weights.max(), rtol=1e-9, atol=0))]
+    if len(targets) > 1:
+        others = f"{', '.join(targets[:-1])} and {targets[-1]}"
+        return TEXTS("attends equally", token=name, others=others, weight=weights.max())
+    return TEXTS("attends most", token=name, other=targets[0], weight=weights.max())
 
 
 def arithmetic(head: Head, x: np.ndarray, w_q: np.ndarray, token: int, *, direct: bool = False) -> str:
@@ -254,6 +256,17 @@ def slip_sentence(name: str, tables: Tables, head: Head) -> str:
         return ""
     if not np.array_equal(head.mask, attention_mask(*head.mask.shape, causal=example.causal)):
         return ""
+    if example.direct_qkv:
+        row = ROWS["Six scores"]
+        return TEXTS(
+            "slip of given keys",
+            word=example.words[example.query],
+            scores=head.scores[example.query],
+            printed=np.array(row.printed_weights),
+            total=sum(row.printed_weights),
+            weights=head.weights[example.query].round(4),
+            output=head.output[example.query].round(3),
+        )
     if name == "X times W":
         row = ROWS["Token 1 as it is, over √4"]
         return TEXTS(
