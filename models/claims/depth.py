@@ -274,8 +274,8 @@ def identity_before(values: Values, *, claimed: int, years: dict[str, int]) -> J
     older = [name for name, share in shares.items() if share > MAX_VANISHED_SHARE and years[name] < claimed]
     table = {
         "design": list(shares),
-        "year": [years[name] for name in shares],
+        "year": [str(years[name]) for name in shares],  # a year has no thousands
         "gradient returned": list(shares.values()),
     }
-    numbers = {"shares": shares, "older": ", ".join(f"{name} ({years[name]})" for name in older), "claimed": claimed}
+    numbers = {"shares": shares, "older": ", ".join(f"{name} ({years[name]})" for name in older)}
     return Judgement(verdict([not older]), numbers, table)

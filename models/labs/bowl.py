@@ -47,6 +47,13 @@ def steps_to_converge(x_N2: np.ndarray, times: float) -> int | None:
     return int(converged[0]) if len(converged) else None
 
 
+def correlation(x_N2: np.ndarray) -> float:
+    """Pearson's r of the two features; 0 where one is constant. Standardising leaves it as it is."""
+    x = np.asarray(x_N2, float) - np.mean(x_N2, axis=0)
+    lengths = float(np.linalg.norm(x[:, 0]) * np.linalg.norm(x[:, 1]))
+    return float(x[:, 0] @ x[:, 1]) / lengths if lengths else 0.0
+
+
 def contour(x_N2: np.ndarray, loss: float, points: int = 181) -> np.ndarray:
     """Weights (points, 2) whose loss is `loss` times that at START; a flat direction ends at MAX_DISTANCE."""
     h = hessian(x_N2)

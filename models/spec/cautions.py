@@ -15,6 +15,12 @@ VARIANCE_SHIFT = (
     "norm passes on is too small (Li 2018, 1801.05134)."
 )
 
+SELF_NORMALISING = (
+    "SELU keeps a mean of 0 and a variance of 1 only with weights from N(0, 1/inputs), no norm, and alpha dropout "
+    "(Klambauer 2017, 1706.02515); {breaks}."
+)
+STREAM_DROPOUT = "Dropout on the stream multiplies its mean square by 1/(1 - rate) = {times:.2f} at every add."
+
 
 def config_caution(cfg: RunConfig) -> str | None:
     """Why a configuration misleads, in sentences for the page; None if it does not."""
@@ -23,6 +29,14 @@ def config_caution(cfg: RunConfig) -> str | None:
         sentences.append(ZERO_LAST)
     if has_dropout(cfg) and uses_batch_statistics(cfg):
         sentences.append(VARIANCE_SHIFT)
+    if "selu" in activations_of(cfg):
+        breaks = ["ordinary dropout breaks that"] if has_dropout(cfg) else []
+        gain = "" if cfg.init_gain == 1 else f" with gain {cfg.init_gain:g}"
+        breaks += [f"initialisation {cfg.init}{gain} breaks that"] if cfg.init != "fan-in" or gain else []
+        if breaks:
+            sentences.append(SELF_NORMALISING.format(breaks=", and ".join(breaks)))
+    if cfg.stream_dropout:
+        sentences.append(STREAM_DROPOUT.format(times=1 / (1 - cfg.stream_dropout)))
     return " ".join(sentences + _task_cautions(cfg)) or None
 
 

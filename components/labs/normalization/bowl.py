@@ -13,7 +13,7 @@ from components.controls import form
 from components.labs.examples import numbered_choices
 from components.labs.parts import draw_charts, draw_finding
 from models.content import Texts
-from models.labs.bowl import MAX_COUNTED_STEPS, contour, descent_path, steps_to_converge
+from models.labs.bowl import MAX_COUNTED_STEPS, contour, correlation, descent_path, steps_to_converge
 from models.labs.normalization import normalise
 from models.spec.knob import Knob
 from models.spec.settings import Settings
@@ -44,17 +44,20 @@ def draw_bowl(values: np.ndarray) -> None:
     tables = {"Raw": raw, "Standardised": normalise(raw, "z-score").values}
     try:
         figures = [descent_chart(title, table, settings.times) for title, table in tables.items()]
-        counts = [steps_text(steps_to_converge(table, settings.times)) for table in tables.values()]
+        counts = [steps_text(steps_to_converge(table, settings.times), settings.times) for table in tables.values()]
     except ValueError as problem:
         st.info(str(problem))
         return
     draw_charts(KEY, *figures, height=330)
-    draw_finding(TEXTS("bowl", raw=counts[0], standardised=counts[1]))
+    draw_finding(TEXTS("bowl", raw=counts[0], standardised=counts[1], correlation=correlation(raw)))
     st.caption(TEXTS("bowl, rates", drawn=MAX_DRAWN_STEPS))
 
 
-def steps_text(steps: int | None) -> str:
-    return f"does not arrive in {MAX_COUNTED_STEPS:,} steps" if steps is None else f"takes {steps:,} steps"
+def steps_text(steps: int | None, times: float) -> str:
+    """How long descent takes at `times` / largest curvature; None is a descent that does not arrive."""
+    if steps is not None:
+        return f"takes {steps:,} steps"
+    return "diverges" if times > 2 else f"does not arrive in {MAX_COUNTED_STEPS:,} steps"
 
 
 def descent_chart(title: str, table: np.ndarray, times: float) -> Figure:

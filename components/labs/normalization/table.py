@@ -14,6 +14,7 @@ from models.labs.normalization import CELL, METHODS, NormedTable
 TEXTS = Texts("labs/normalization")
 OPACITIES = ("14", "50", "32", "6e")  # of the norm's hue, in hexadecimal; text keeps its contrast in both themes
 MAX_LISTED_SETS = 6
+ROUNDING = 1e-12  # of the size: a smaller mean is 0
 
 
 @dataclass(frozen=True)
@@ -75,8 +76,9 @@ def set_statistics(normed: NormedTable, method: str) -> pd.DataFrame:
 
 def means_and_rms(out: np.ndarray, names: list[str], features: list[str]) -> pd.DataFrame:
     """Mean and RMS of every row and every column."""
-    mean = [*out.mean(1), *out.mean(0)]
+    mean = np.array([*out.mean(1), *out.mean(0)])
     rms = np.sqrt([*(out**2).mean(1), *(out**2).mean(0)])
+    mean[np.abs(mean) < ROUNDING * rms] = 0.0
     return pd.DataFrame({"mean": mean, "RMS": rms}, index=[*names, *features])
 
 

@@ -21,7 +21,7 @@ TEXTS = Texts("labs/residual")
 KEY = "residual_memory"
 EXAMPLE = WORKED_EXAMPLES["No norm"]
 BLOCKS = 24
-WIDTH = 48  # of the stream
+WIDTH = 512  # of the stream: random directions have cosines of about 1/√512 = .04
 ARRANGEMENTS: dict[str, dict[str, Any]] = {
     "residual": {},
     "residual, post-norm": {"placement": "post-norm"},
