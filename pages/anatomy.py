@@ -4,7 +4,7 @@ import streamlit as st
 
 from components.anatomy import page
 from components.controls import panel, shown_config
-from components.shell import hidden_parts, link
+from components.shell import link
 from components.shell.drawer import settings_button
 from components.shell.page_links import link_to_playground
 from components.shell.waiting import poll_while
@@ -16,7 +16,6 @@ st.markdown(
 )
 settings_button()
 notes = link.adopt()
-hidden_parts.adopt()
 with st.sidebar:
     requested, problem = panel.draw()
 cfg = shown_config.config_to_show(requested)

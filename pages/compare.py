@@ -2,14 +2,15 @@
 
 import streamlit as st
 
+from components.classroom import drive
 from components.compare import columns, runs
 from components.shell import projector
 from components.shell.drawer import settings_button
 
 notes = columns.adopt()
 if projector.is_on():
-    projector.enlarge()
     st.title(columns.title(), anchor=False)
+    drive.draw_on_projector()
     runs.draw()
 else:
     st.title("Compare", anchor=False)

@@ -5,13 +5,10 @@ import streamlit as st
 from components.classroom import following
 from components.lessons import lesson, progress
 from components.lessons.progress import TEXTS
-from components.shell import hidden_parts, projector
+from components.shell import projector
 
 chosen = lesson.chosen_lesson()
-hidden_parts.adopt()
 progress.recall()
-if projector.is_on():
-    projector.enlarge()
 state = following.shown_state()
 if state is not None:
     st.title(chosen.title, anchor=False)

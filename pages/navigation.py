@@ -11,7 +11,7 @@ from components.lessons import progress
 from components.shell import address, hidden_parts, language, memory, projector, tour
 from components.shell.copy_link import copy_link
 from components.shell.drawer import drawer
-from components.shell.waiting import rerun_if_stale
+from components.shell.waiting import rerun_if_stale, turn
 from models.content import phrase
 
 HERE = Path(__file__).parent
@@ -90,7 +90,11 @@ address.begin_run(page.url_path, language.query() | hidden_parts.query() | follo
 tour.follow()
 copy_link()
 drawer(page.url_path)
-page.run()
+hidden_parts.adopt()
+if projector.is_on():
+    projector.enlarge()
+with turn():
+    page.run()
 is_plain_visit = not (following.code() or projector.is_on() or hidden_parts.hides_anything())
 memory.draw(
     tour.declaration(page.url_path) if is_plain_visit else None,

@@ -2,20 +2,21 @@
 
 import streamlit as st
 
+from components.classroom import drive
 from components.controls import panel, shown_config
 from components.playground import page
 from components.playground.presets import draw_presets
-from components.shell import hidden_parts, link, projector
+from components.shell import link, projector
 from components.shell.drawer import settings_button
 from components.shell.naming import name_of
 
 notes = link.adopt()
-hidden_parts.adopt()
 if projector.is_on():
-    projector.enlarge()
     requested, problem = panel.assemble()
     cfg = shown_config.config_to_show(requested)
-    st.title(name_of(cfg) or "Playground", anchor=False)
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        st.title(name_of(cfg) or "Playground", anchor=False, width="content")
+        drive.draw_on_projector()
 else:
     top = st.container(horizontal=True, vertical_alignment="center", key="top")
     with st.sidebar:

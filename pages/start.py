@@ -9,10 +9,7 @@ from components.start.ways import draw_cards
 from components.start.words import TEXTS, conclusion
 from models.lessons.stops import questions_of
 
-if projector.is_on():
-    projector.enlarge()
 st.title(TEXTS.title, anchor=False)
-hidden_parts.adopt()
 state = following.shown_state()
 is_plain_visit = state is None and not projector.is_on()
 if state is not None and state.open_questions:

@@ -6,6 +6,7 @@ import streamlit as st
 
 from components.charts.diagram import show_blocks
 from components.player import experiment
+from components.shell.hidden_parts import is_hidden
 from components.shell.page_links import link_to_compare, link_to_playground
 from components.shell.session import Key
 from components.shell.text import badge, draw_explanation, with_explained_words
@@ -16,6 +17,7 @@ from models.spec.pairings import MAX_COLUMNS
 
 NAME = "claim"
 GUESSES = {"true": HOLDS, "false": FAILS, "true only if ...": PARTLY}  # verdict by option
+ANSWER_HIDDEN = "This link hides the answer: do the numbers support your guess?"
 ICONS = {HOLDS: ":material/check_circle:", FAILS: ":material/cancel:", PARTLY: ":material/rule:"}
 
 CLAIM_RUNNING = Key("claim_{}_running", False)
@@ -69,6 +71,9 @@ def _draw_experiment(claim: Claim) -> tuple[bool, Finding | None]:
     if values is None:
         return is_gathering, None
     finding = claim.finding(values)
+    if is_hidden("answers"):
+        st.info(ANSWER_HIDDEN)
+        return False, finding
     CLAIMS_GUESSED.mutable()[claim.key] = GUESSES.get(str(guess)) == finding.answer
     _draw_verdict(claim, finding, str(guess))
     with st.expander("What is true"):
@@ -79,7 +84,7 @@ def _draw_experiment(claim: Claim) -> tuple[bool, Finding | None]:
 
 def guess_mark(claim: Claim) -> str:
     """A sign of whether the guess was right; empty for a claim that was not run in this visit."""
-    is_right = CLAIMS_GUESSED.get().get(claim.key)
+    is_right = None if is_hidden("answers") else CLAIMS_GUESSED.get().get(claim.key)
     return {None: "", True: "✓", False: "✗"}[is_right]
 
 
@@ -92,7 +97,7 @@ def _draw_verdict(claim: Claim, finding: Finding, guess: str) -> None:
 
 
 def _draw_links(claim: Claim) -> None:
-    nets = list(claim.nets.values())
+    nets = [] if is_hidden("answers") else list(claim.nets.values())  # these pages show verdicts
     if len(nets) == 1:
         link_to_playground(nets[0])
     elif nets:

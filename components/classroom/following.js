@@ -4,7 +4,7 @@
 const FIRST_RETRY_MS = 1000 // after a lost connection; doubles up to MAX_RETRY_MS
 const MAX_RETRY_MS = 10_000 // also how long the connection outlives its page
 const REPEAT_MS = 3000 // until the page is asked again for a version that it does not show yet
-const ACTIONS = { v: "reveal", n: "next", pagedown: "next", b: "back", pageup: "back" } // by key, in lower case
+const ACTIONS = { v: "reveal", n: "next", pagedown: "next", b: "back", pageup: "back", t: "train" } // by key, in lower case
 const JOIN_KEY = "q" // shows and hides the way to join, large
 const FIELD = "input, textarea, select, [contenteditable]:not([contenteditable=false]), [role=combobox], [role=listbox]"
 

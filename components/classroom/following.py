@@ -10,6 +10,7 @@ from components.shell import address, memory, projector, session, visitor
 from components.shell.component import component
 from components.shell.link import LESSONS, PLAYGROUND, START, STORY
 from components.shell.session import Key
+from components.shell.waiting import TAKES_TURNS
 from models.content import Texts
 from models.lessons import stops
 from models.lessons.board import TOO_MANY_WRONG_CODES, ClassState, board, code_from, is_valid_member
@@ -59,6 +60,7 @@ def follow(page: str) -> dict[str, str]:
         return {}
     state = board().state_of(code)
     CLASS_STATE.put(state)
+    TAKES_TURNS.put(state is not None)
     query = {KEY: code} | ({projector.KEY: projector.VALUE} if CLASS_PROJECTOR.get() else {})
     listen(code, state, PROJECTOR if CLASS_PROJECTOR.get() else STUDENT, keys=bool(teacher_key()))
     if state is not None and CLASS_PROJECTOR.get():
@@ -168,5 +170,7 @@ def _lead(command: object) -> None:
     code, key = CLASS_CODE.get(), teacher_key()
     if command == "reveal":
         board().reveal(code, key)
+    elif command == "train":
+        board().play(code, key)
     elif command in ("next", "back"):
         board().move(code, key, 1 if command == "next" else -1)

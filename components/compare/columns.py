@@ -57,7 +57,6 @@ def adopt() -> list[str]:
 
     Returns notes on what was corrected in a link.
     """
-    hidden_parts.adopt()
     query = _query_of_columns()
     with address.adopting(*compare_link.KEYS, *query) as fresh:
         if fresh or not session.has_value(SEEDS):

@@ -9,6 +9,7 @@ from addnorm.player.declare import COLUMNS as SPANNED
 from addnorm.player.declare import Chart, Heading, Headline, Link, Panel, SamplePaths, StackPanel
 from components.charts import figures
 from components.charts.parts import scaled_figure
+from components.classroom import drive
 from components.compare import share
 from components.compare.columns import COLUMNS, LETTERS, NAME, SEEDS
 from components.player.page import player, playhead
@@ -71,10 +72,10 @@ def _draw_player(letters: list[str], panels: list[Panel], seeds: int) -> None:
         reports="rest",
         scope=" all",
         names=letters,
-        start=compare_link.play_request(),
+        start=drive.play_request() or compare_link.play_request(),
         restore=True,
         facts=[share.seeds_label(seeds)],
-        keys=projector.PLAYER_KEYS_HINT if projector.is_on() else "",
+        keys=drive.keys_hint(),
         on_open=open_playground,
     )
 

@@ -4,6 +4,7 @@ import streamlit as st
 
 from components.charts.diagram import show_blocks
 from components.player import experiment
+from components.shell.hidden_parts import is_hidden
 from components.shell.link import MAPS
 from components.shell.page_links import link_to_compare, link_to_playground
 from components.shell.session import Key
@@ -37,7 +38,7 @@ def draw(paper: Paper) -> bool:
 
 def verdict_mark(paper: Paper) -> str:
     """A sign of the verdict; empty for a paper that was not run in this visit."""
-    return MARKS.get(PAPER_VERDICTS.get().get(paper.key, ""), "")
+    return "" if is_hidden("answers") else MARKS.get(PAPER_VERDICTS.get().get(paper.key, ""), "")
 
 
 def _draw_experiment(paper: Paper) -> tuple[bool, Finding | None]:
@@ -60,11 +61,13 @@ def _draw_experiment(paper: Paper) -> tuple[bool, Finding | None]:
         word = "Stop" if running else "Clear"
         st.button(word, key=f"{key}_{word.lower()}", icon=":material/close:", on_click=press, args=(False,))
     finding = paper.finding(values) if values is not None else None
-    if finding is not None:
+    if finding is not None and is_hidden("answers"):
+        st.info(TEXTS("answer hidden"))
+    elif finding is not None:
         PAPER_VERDICTS.mutable()[paper.key] = finding.answer
         _draw_verdict(finding, "recorded" if paper.recorded else "measured")
     st.markdown(TEXTS("cannot", cannot=with_explained_words(paper.cannot)))
-    if finding is not None:
+    if finding is not None and not is_hidden("answers"):
         with st.expander(TEXTS("why")):
             st.markdown(with_explained_words(with_badge(paper.why, "recorded")))
     _draw_links(paper)

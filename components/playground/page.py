@@ -1,13 +1,14 @@
 """The playground below its controls: player, charts, comparison curves, remedies, and the network's equation."""
 
 import secrets
-from dataclasses import dataclass
-from typing import Annotated
+from dataclasses import dataclass, replace
+from typing import Annotated, Any
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from addnorm.player.declare import Headline, Panel
+from components.classroom import drive
 from components.controls import form, shown_config
 from components.instruments import draw_instruments, remedies
 from components.instruments.panel import INSTRUMENT
@@ -103,8 +104,8 @@ def _draw_player(cfg: RunConfig, others: list[tuple[str, RowProfile]]) -> DeltaG
         [cfg],
         [picture.loss_chart(cfg, fit, large=on_projector)],
         reports="follow" if INSTRUMENT.get() else "rest",
-        keys=projector.PLAYER_KEYS_HINT if on_projector else "",
-        start=STARTED.get(),
+        keys=drive.keys_hint(),
+        start=drive.play_request() or STARTED.get(),
         stop_loss=STOP_LOSS.get(),
         restore=True,
         facts=[f"seed {cfg.seed}, 1 seed"],
@@ -120,8 +121,14 @@ def _toggle_residual(_run: int, block: int) -> None:
     overrides = {key: value for number, key, value in cfg.overrides if number == block}
     residual = not overrides.get("residual", cfg.residual)
     value = None if residual == cfg.residual else residual
-    link.put({"overrides": set_override(cfg.overrides, block, "residual", value)})
+    _set_fields({"overrides": set_override(cfg.overrides, block, "residual", value)})
     SWITCHED.put(True)
+
+
+def _set_fields(fields: dict[str, Any]) -> None:
+    """Sets fields of the net; a projector that leads a class sets them on every screen."""
+    if not drive.show(replace(shown_config.last_good(), **fields)):
+        link.put(fields)
 
 
 def draw_details(cfg: RunConfig) -> None:
@@ -197,7 +204,7 @@ def _draw_remedy(view: View) -> bool:
         st.caption(search.sentence or "This run failed. What would help?")
         for remedy, result in search.offers[:1]:
             st.markdown(f"**{remedy.label[0].upper()}{remedy.label[1:]}**: {result}.")
-            if st.button("Apply", on_click=link.put, args=(remedy.fields,), key="remedy"):
+            if st.button("Apply", on_click=_set_fields, args=(remedy.fields,), key="remedy"):
                 st.rerun()  # a press runs this fragment alone, and the controls lie outside
     return search.waiting
 

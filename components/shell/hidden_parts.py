@@ -1,8 +1,8 @@
 """The controls (by field) and parts of pages (by name) that a teacher's link hides with `?hide=`.
 
-They stay hidden for the visit on start, playground, compare, anatomy and lessons, until a link with an empty `hide=` or
-a new tab. Labs, maps, claims, the glossary and a lesson's challenge have nets and controls of their own, which nothing
-hides. This keeps a class from looking ahead, but is no lock: anybody can edit the address.
+They stay hidden for the visit, until a link with an empty `hide=` or a new tab. Labs, maps, the glossary and a lesson's
+challenge have nets and controls of their own, which nothing hides. This keeps a class from looking ahead, but is no
+lock: anybody can edit the address.
 """
 
 from collections.abc import Iterable

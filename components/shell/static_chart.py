@@ -6,8 +6,8 @@ from typing import Any
 import streamlit as st
 
 from addnorm.player.colour import HUES
-from components.charts.parts import Figure
-from components.shell import session
+from components.charts.parts import Figure, scaled_figure
+from components.shell import projector, session
 from components.shell.player_files import CSS, LOADER, PLOTLY_ADDRESS, VERSION
 
 _component = st.components.v2.component(
@@ -22,6 +22,8 @@ def static_chart(
 
     `on_click` gets x and y of a clicked point, as the browser sends them.
     """
+    if projector.is_on():
+        figure, height = scaled_figure(figure, projector.CHART_SCALE), round(projector.CHART_SCALE * height)
     data = {
         "version": VERSION,
         "script": "static_chart",

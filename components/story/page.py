@@ -10,7 +10,7 @@ from components.classroom import following
 from components.player.page import last_scene, player
 from components.player.panels import block_panel, stack_blocks
 from components.player.view import view_at
-from components.shell import address, hidden_parts, projector, tour
+from components.shell import address, projector, tour
 from components.shell.link import START
 from components.shell.naming import guessing_loss
 from components.shell.page_links import link_to_playground
@@ -63,7 +63,6 @@ STORY_CHOICE: Key[Choice | None] = Key("story_own", None)  # the reader's own ne
 
 def draw() -> None:
     """Draws the scenes, and links to other pages."""
-    hidden_parts.adopt()
     if STORY_LEFT.pop():
         st.switch_page(START)
     choice = _own_choice()

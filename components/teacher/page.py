@@ -14,7 +14,7 @@ from urllib.parse import urlencode, urlsplit
 
 import streamlit as st
 
-from components.classroom import answers, board, following, ways_in
+from components.classroom import answers, board, drive, following, ways_in
 from components.classroom.route import students_present
 from components.controls import form, shown_config
 from components.shell import address, hidden_parts, memory, projector, qr, session, visitor
@@ -173,6 +173,7 @@ def _draw_class(code: str, key: str, state: ClassState) -> None:
         st.markdown(f"Shown now, {state.at + 1} of {len(state.plan)}: **{title_of(state.stop)}**{remark}")
         with st.container(horizontal=True):
             _draw_lead_buttons(code, key, state)
+        drive.draw(code, key, state)
         board.draw_attendance(state, students_present(code))
         if questions := stops.questions_of(state.stop):
             board.draw_results(code, questions, answers.right_option if state.revealed else None)

@@ -57,7 +57,8 @@ class ClassState:
     """The stop that a class is shown, and its place in the plan.
 
     `loose`: students browse freely. `led` counts the teacher's moves, `version` all changes visible on the class's
-    pages. `guess_counts`: guesses at each question of the stop.
+    pages; `played` is the version since which all screens train this stop, or 0. `guess_counts`: guesses at each
+    question of the stop.
     """
 
     stop: str
@@ -67,6 +68,7 @@ class ClassState:
     revealed: bool
     led: int
     version: int
+    played: int
     guess_counts: tuple[int, ...]
 
     @property
@@ -96,6 +98,7 @@ class _Class:
     loose: bool = False
     revealed: set[str] = field(default_factory=set)
     led: int = 1
+    played: int = 0
     version: int = 1
     used: bool = False
     joined: bool = False
@@ -359,6 +362,14 @@ class Board:
                 class_.revealed.add(class_.stop)
                 self._changed(code)
 
+    def play(self, code: str, key: str) -> None:
+        """Has every screen train what the class is shown."""
+        with self._lock:
+            class_ = self._owned_class(code, key)
+            if class_ is not None:
+                self._changed(code)
+                class_.played = class_.version
+
     def set_loose(self, code: str, key: str, loose: bool) -> None:
         """Lets students browse freely, or calls them back."""
         with self._lock:
@@ -458,6 +469,7 @@ class Board:
                 revealed=not questions or class_.stop in class_.revealed,
                 led=class_.led,
                 version=class_.version,
+                played=class_.played,
                 guess_counts=guess_counts,
             )
 
@@ -531,6 +543,7 @@ class Board:
         class_.stop = stop
         class_.loose = False
         class_.led += 1
+        class_.played = 0
         if stop in class_.plan:
             class_.at = class_.plan.index(stop)
 

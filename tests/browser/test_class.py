@@ -1,6 +1,7 @@
 """A class whose browsers keep nothing, lose the network, come in another site's frame or in a second tab."""
 
 import json
+import os
 import re
 import socket
 import subprocess
@@ -14,14 +15,33 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from playwright.sync_api import expect
 
+from models.claims.claims import CLAIMS
 from models.lessons.lessons import LESSONS
 from tests import waiting
 from tests.browser.chromium import ARGS, CHROMIUM
-from tests.browser.page import PATIENCE, address, button, settled, until
-from tests.load.server import Server, serving
+from tests.browser.page import (
+    OVERLAPS,
+    PATIENCE,
+    PROFILES,
+    address,
+    button,
+    chart,
+    choose,
+    drawn,
+    link,
+    settled,
+    until,
+    until_row,
+)
+from tests.load.server import ROOT, Server, end, serving
 
 BASE = "labs"  # a page's name
 OPTIONS = LESSONS["vanishing"].options
+OFFLINE_MILLISECONDS = 30_000
+# Titles that go beyond their charts.
+CUT = """() => [...document.querySelectorAll(".player-chart .gtitle")].filter((title) =>
+    title.getBoundingClientRect().right > title.closest(".player-chart").getBoundingClientRect().right + 1
+).map((title) => title.textContent)"""
 DENIES = {"profile": {"default_content_setting_values": {"cookies": 2}}}  # cookies and storage, as in the settings
 
 
@@ -161,6 +181,105 @@ def test_tabs_by_any_link_are_one_person(secure, browsers):
     counted(teacher, 0, 1, 0)
     second.reload()
     second.get_by_text(f"Your guess is in: {OPTIONS[1]}").wait_for()
+
+
+def test_a_restart_loses_no_vote_and_covers_no_wall(browsers, tmp_path):
+    kept = {"CLASSES_FOLDER": str(tmp_path)}
+    with serving(**kept) as server:
+        server.wait_for(b'"ready"')
+        teacher, code = opened(own := browsers(), server.url)
+        wall = at(own, teacher.get_by_role("link", name="Open the projector").get_attribute("href"))
+        wall.get_by_text("V reveals").wait_for()
+        phone = at(browsers(denies=True), f"{server.url}/join?c={code}")
+        guesses(phone, OPTIONS[0])
+        counted(teacher, 1, 0, 0)
+        end(server.process)
+        dialog = wall.get_by_text("Connection error")
+        dialog.wait_for(state="attached")
+        expect(dialog).to_be_hidden()
+        again = subprocess.Popen(server.process.args, cwd=ROOT, env=os.environ | kept, stderr=subprocess.DEVNULL)
+        try:
+            server.process = again
+            server.wait_for(b'"ready"')
+            phone.context.set_offline(True)
+            phone.wait_for_timeout(OFFLINE_MILLISECONDS)
+            phone.context.set_offline(False)
+            dialog.wait_for(state="detached")
+            guesses(phone, OPTIONS[1])
+            counted(teacher, 0, 1, 0)
+            wall.keyboard.press("v")
+            phone.get_by_text("The class guessed").wait_for()
+        finally:
+            end(again)
+
+
+def test_on_a_wall_no_chart_is_covered_or_cut(secure, browsers):
+    own = browsers()
+    teacher, _ = opened(own, secure.url, "start,placement")
+    wall = at(own, teacher.get_by_role("link", name="Open the projector").get_attribute("href"))
+    wall.get_by_text("V reveals").wait_for()
+    for charts in (1, 3):  # Start, and the lesson on placements
+        settled(wall).keyboard.press("v")
+        wall.get_by_text("The class guessed").wait_for()
+        for width, height in ((1920, 1080), (1280, 720)):
+            wall.set_viewport_size({"width": width, "height": height})
+            expect(wall.locator(".player-chart .gtitle")).to_have_count(charts)
+            until(wall, lambda: wall.evaluate(CUT) == [], "whole titles")
+            parts = [*wall.locator(".player-stack").all(), wall.locator(".player-chart .gtitle").first]
+            assert wall.evaluate(OVERLAPS, [part.element_handle() for part in parts]) == []
+        wall.keyboard.press("n")
+        wall.get_by_text("What is your guess").or_(wall.get_by_text("V reveals")).wait_for()
+
+
+def test_claims_on_a_wall_are_large_and_hide_answers(visitors):
+    claim = next(iter(CLAIMS))
+    page = visitors(f"/claims?claim={claim}&view=projector&hide=answers", viewport={"width": 1920, "height": 1080})
+    page.get_by_role("radio", name="true", exact=True).click()
+    settled(page)
+    button(page, "Run").click()
+    page.get_by_text("This link hides the answer").wait_for()
+    settled(page)
+    assert page.get_by_text("What is true").count() == 0
+    assert page.get_by_text(re.compile("You were right|Not quite")).count() == 0
+    assert page.get_by_text("This link hides").evaluate("el => parseFloat(getComputedStyle(el).fontSize)") >= 24
+
+
+def test_the_teachers_controls_change_and_train_every_screen(secure, browsers):
+    own = browsers()
+    teacher, code = opened(own, secure.url, "playground")
+    wall = at(own, teacher.get_by_role("link", name="Open the projector").get_attribute("href"))
+    student = at(browsers(), f"{secure.url}/join?c={code}")
+    for page in (wall, student):
+        drawn(page, "Loss")
+    settled(teacher)
+    teacher.get_by_role("switch", name="Residual").press("Space")
+    for page in (wall, student):
+        until(page, lambda page=page: "residual=false" in address(page), "no residual")
+    choose(settled(teacher), "Placement", "post-norm")
+    for page in (wall, student):
+        until(page, lambda page=page: "placement=post-norm" in address(page), "another placement")
+    settled(wall).get_by_role("switch", name="Residual").press("Space")
+    until(student, lambda: "residual" not in address(student), "the residual again")
+    expect(teacher.get_by_text("Shown now")).not_to_contain_text("residual")
+    expect(wall.get_by_text("T trains on every screen")).to_be_visible()
+    button(settled(teacher), "Train on every screen").click()
+    for page in (wall, student):
+        until_row(page, 1)
+
+
+def test_paper_has_the_page_and_nothing_beside_it(visitors):
+    page = drawn(visitors(link(depth=8), viewport={"width": 1600, "height": 900}))
+    tour = page.get_by_role("navigation", name="Five-minute tour")
+    expect(tour).to_be_visible()
+    page.evaluate("window.dispatchEvent(new Event('beforeprint'))")
+    page.emulate_media(media="print")
+    for name in ("stSidebar", "stHeader"):
+        expect(page.get_by_test_id(name)).to_be_hidden()
+    expect(tour).to_be_hidden()
+    for name in (*PROFILES, "Loss"):
+        expect(chart(page, name)).to_be_visible()
+        assert chart(page, name).evaluate("el => el.querySelector('.main-svg').clientWidth <= el.clientWidth + 1")
+    assert page.pdf(width="794px", height="1123px").count(b"/Type /Page\n") == 1
 
 
 def test_a_new_teachers_tab_finds_the_class(secure, browsers):
