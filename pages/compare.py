@@ -2,8 +2,8 @@
 
 import streamlit as st
 
-from components.classroom import drive
 from components.compare import columns, runs
+from components.controls import drive
 from components.shell import projector
 from components.shell.drawer import settings_button
 

@@ -2,8 +2,7 @@
 
 import streamlit as st
 
-from components.classroom import drive
-from components.controls import panel, shown_config
+from components.controls import drive, panel, shown_config
 from components.playground import page
 from components.playground.presets import draw_presets
 from components.shell import link, projector

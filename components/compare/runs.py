@@ -9,9 +9,9 @@ from addnorm.player.declare import COLUMNS as SPANNED
 from addnorm.player.declare import Chart, Heading, Headline, Link, Panel, SamplePaths, StackPanel
 from components.charts import figures
 from components.charts.parts import scaled_figure
-from components.classroom import drive
 from components.compare import share
 from components.compare.columns import COLUMNS, LETTERS, NAME, SEEDS
+from components.controls import drive
 from components.player.page import player, playhead
 from components.player.panels import TEXT_NOTE, is_language_model, stack_blocks, text_panel
 from components.shell import compare_link, link, projector, session

@@ -8,8 +8,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from addnorm.player.declare import Headline, Panel
-from components.classroom import drive
-from components.controls import form, shown_config
+from components.controls import drive, form, shown_config
 from components.instruments import draw_instruments, remedies
 from components.instruments.panel import INSTRUMENT
 from components.player.page import panels_below, player, playhead

@@ -18,7 +18,7 @@ RECHECK_SECONDS = 0.05  # until the page's own run has ended
 # Pages that a teacher turns all at once run a few at a time: sixty threads hand the interpreter and its locks to one
 # another at every step, and all of them are twice as late.
 TURNS = threading.Semaphore(2)
-TURN_SECONDS = 2.0  # after which a page no longer waits for others
+TURN_SECONDS = 1.0  # after which a page no longer waits for others
 
 TAKES_TURNS = Key("takes_turns", False)  # whether this visit's pages are turned with many others
 # Whether a part of a page waits, and whether the trainer had started.

@@ -14,9 +14,9 @@ from urllib.parse import urlencode, urlsplit
 
 import streamlit as st
 
-from components.classroom import answers, board, drive, following, ways_in
+from components.classroom import answers, board, following, ways_in
 from components.classroom.route import students_present
-from components.controls import form, shown_config
+from components.controls import drive, form, shown_config
 from components.shell import address, hidden_parts, memory, projector, qr, session, visitor
 from components.shell.session import Key
 from components.teacher import seat

@@ -221,6 +221,8 @@ def test_on_a_wall_no_chart_is_covered_or_cut(secure, browsers):
     for charts in (1, 3):  # Start, and the lesson on placements
         settled(wall).keyboard.press("v")
         wall.get_by_text("The class guessed").wait_for()
+        expect(wall.locator(".player-chart .gtitle")).to_have_count(charts)
+        expect(wall.locator(".awaited")).to_have_count(0)  # a chart that waits for rows is as it was
         for width, height in ((1920, 1080), (1280, 720)):
             wall.set_viewport_size({"width": width, "height": height})
             expect(wall.locator(".player-chart .gtitle")).to_have_count(charts)

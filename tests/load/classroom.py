@@ -8,10 +8,12 @@ import urllib.request
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
-from urllib.parse import parse_qs, parse_qsl
+from urllib.parse import parse_qs, parse_qsl, quote
 
 from benchmarks.report import Figure
 from benchmarks.timing import percentile, spread
+from models.claims.claims import CLAIMS
+from models.insight.path_outcome import PATH_OUTCOMES
 from models.lessons.lessons import LESSONS
 from models.service.client import Trainer, config_from
 from tests.load import clocked
@@ -109,7 +111,8 @@ def classroom(
 
     `gap`: seconds between visitors.
     """
-    yield from led(2 * sessions, gap)
+    for students in (sessions, 2 * sessions):
+        yield from led(students, gap)
     yield from different(sessions, sessions, seconds, gap, query, late=0.5, lesson=True)
     yield from preset(sessions, seconds, gap, query)
     yield from different(2 * sessions, sessions, seconds, gap, query, late=1.0)
@@ -159,49 +162,78 @@ def preset(sessions: int, seconds: float, gap: float, query: str) -> list[Figure
     return with_server(measure, clocked.SCRIPT)
 
 
+CLAIM = "norm-alone"
+PLAN = f"start,vanishing,normalization,compare,claims?claim={CLAIM},playground"
 LED = (  # what the teacher presses, and what every student reads then
     ("Reveal", "The class guessed"),
     ("Next", LESSONS["vanishing"].question),
     ("Reveal", "The class guessed"),
-    ("Next", LESSONS["skip"].question),
+    ("Next", "Each row is a group of cells"),
+    ("Next", "Train two to four networks"),
+    ("Next", CLAIMS[CLAIM].title),
+    ("Reveal", "The class guessed"),
+    ("Next", "Step"),
 )
 
 
 def led(sessions: int, gap: float) -> list[Figure]:
-    """Everybody follows a teacher: seconds from Reveal and from Next to the last student whose page shows it."""
+    """Everybody follows a teacher through a plan: seconds to the last student whose page shows what the teacher did."""
 
     async def measure(server: Server) -> list[Figure]:
         taken: dict[str, list[float]] = {}
         async with AsyncExitStack() as stack:
-            teacher = await stack.enter_async_context(Viewer(server.url, "teacher", "plan=start,vanishing,skip"))
-            await teacher.settled()
-            await teacher.press("Open a class")
-            await teacher.settled()
-            (code,) = parse_qs(teacher.query)["class"]
+            async with Viewer(server.url, "teacher", f"plan={quote(PLAN)}") as desk:
+                await desk.settled()
+                await desk.press("Open a class")
+                await desk.settled()
+                query = desk.query
+            teacher = await stack.enter_async_context(Pupil(server.url, "teacher", query))
+            (code,) = parse_qs(query)["class"]
             pupils = []
             for _ in range(sessions):
                 pupils.append(await stack.enter_async_context(Pupil(server.url, "", f"class={code}")))
                 await asyncio.sleep(gap)
 
-            async def reads(pupil: Pupil, words: str, since: float) -> float:
-                await pupil.until(lambda: words in pupil.text, words)
-                return time.monotonic() - since
+            async def all_show(what: str, shows: Callable[[Pupil], object], since: float) -> None:
+                async def one(pupil: Pupil) -> float:
+                    await pupil.until(lambda: shows(pupil), what)
+                    return time.monotonic() - since
 
+                taken.setdefault(what, []).extend(await asyncio.gather(*map(one, pupils)))
+
+            for number, pupil in enumerate(pupils, start=1):
+                await pupil.settled()
+                began = time.monotonic()
+                await pupil.press(PATH_OUTCOMES[0])
+                said = f"{number} of {sessions} answered"
+                await teacher.until(lambda said=said: said in teacher.heard.get("attendance", ""), said)  # type: ignore[misc]
+                taken.setdefault("a guess", []).append(time.monotonic() - began)
             for button, words in LED:
                 for one in (teacher, *pupils):
                     await one.settled()
                 began = time.monotonic()
                 await teacher.press(button)
-                taken.setdefault(button, []).extend(
-                    await asyncio.gather(*(reads(pupil, words, began) for pupil in pupils))
-                )
+                await all_show(button, lambda pupil, words=words: words in pupil.text, began)  # type: ignore[misc]
+            for one in (teacher, *pupils):
+                await one.settled()
+            began = time.monotonic()
+            await teacher.turn("Residual", False)
+            await all_show("a changed net", lambda pupil: "residual=false" in pupil.query, began)
             problems = [problem for pupil in pupils for problem in pupil.exceptions]
+            memory = server.memory() / 1e9
         return [
             *(
-                Figure(f"from {button} to all of {sessions} pages", max(ways), "s", at_most=2.0, note=spread(ways))
-                for button, ways in taken.items()
+                Figure(
+                    f"from {what} to {'the teacher' if what == 'a guess' else 'all'}, {sessions} led",
+                    max(ways),
+                    "s",
+                    at_most=0.5 if what == "a guess" else 2.0,
+                    note=spread(ways),
+                )
+                for what, ways in taken.items()
             ),
             Figure(f"errors, {sessions} led", len(problems), at_most=0, note="; ".join(problems[:1])),
+            Figure(f"memory, {sessions} led", memory, "GB", at_most=1.5),
         ]
 
     return with_server(measure)

@@ -16,9 +16,10 @@ from tests.load.viewer import Viewer
 
 @dataclass
 class Pupil(Viewer):
-    """`listener`: what the page says to its connection."""
+    """`listener`: what the page says to its connection. `heard`: what that said last."""
 
     listener: dict[str, Any] = field(default_factory=dict)
+    heard: dict[str, Any] = field(default_factory=dict)
 
     async def __aenter__(self) -> Self:
         await super().__aenter__()
@@ -37,7 +38,9 @@ class Pupil(Viewer):
             await socket.send(json.dumps({"class": self.listener["code"], "ticket": self.listener["ticket"]}))
             with suppress(WebSocketException):
                 async for message in socket:
-                    if json.loads(message)["version"] != self.listener["version"]:
+                    self.heard = json.loads(message)
+                    await self._something_came()
+                    if self.heard["version"] != self.listener["version"]:
                         await self._rerun()
 
     def _on_delta(self, message: ForwardMsg) -> None:

@@ -208,6 +208,12 @@ class Viewer:
         self._states[state.id] = state
         await self._rerun(shown.fragment)
 
+    async def turn(self, label: str, value: bool) -> None:
+        """Turns a switch."""
+        shown = self._labelled("checkbox", label)
+        self._states[shown.element.checkbox.id] = WidgetState(id=shown.element.checkbox.id, bool_value=value)
+        await self._rerun(shown.fragment)
+
     async def until(self, true: Callable[[], Any], what: str, seconds: float = PATIENCE) -> None:
         """Waits for content; AssertionError with what is on the page when it does not come."""
         try:
