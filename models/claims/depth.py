@@ -277,5 +277,5 @@ def identity_before(values: Values, *, claimed: int, years: dict[str, int]) -> J
         "year": [str(years[name]) for name in shares],  # a year has no thousands
         "gradient returned": list(shares.values()),
     }
-    numbers = {"shares": shares, "older": ", ".join(f"{name} ({years[name]})" for name in older)}
+    numbers = {"shares": shares, "older": ", ".join(f"{name} ({years[name]})" for name in older), "claimed": claimed}
     return Judgement(verdict([not older]), numbers, table)
