@@ -84,7 +84,8 @@ class Frame:
     sample_cosine (S,); update_to_weight (depth,). dead_units (depth,): share of a block's ReLU units that are 0 on all
     of a fixed subset; empty without ReLUs. head_input (3,): RMS of the head's input on that subset, RMS of its
     deviation from the mean over the subset, and participation ratio of that deviation. train_mode_loss: held-out loss
-    with batch statistics, at the batch size of training; NaN without batch norm. picture: data of the task's picture.
+    with batch statistics, at the batch size of training, and with dropout's masks; NaN without either. picture: data of
+    the task's picture.
     """
 
     step: int

@@ -25,7 +25,7 @@ from components.charts.depth import Series, cosine_figure, fixed_line, guessing_
 from components.charts.parts import places
 from models.insight.baseline import loss_of_guessing
 from models.spec import RunConfig
-from models.spec.plan import uses_batch_statistics
+from models.spec.plan import has_dropout, uses_batch_statistics
 
 THIN_NOTE = " (thin lines: before training)"  # at the end of a title
 LOSS_RANGE_FACTOR = 1.6  # upper end of a loss axis, times the loss of guessing
@@ -48,7 +48,7 @@ def loss(cfg: RunConfig, *, run: int = 0) -> Figure:
     """Returns a chart of a run's losses over steps, with crosses at divergences.
 
     The training loss ends at the furthest step that the playhead has reached; the held-out loss has a point per frame.
-    With a batch norm, the held-out loss is drawn in both modes.
+    With a batch norm or dropout, the held-out loss is drawn in both modes.
     """
     guessing = loss_of_guessing(cfg.task)
     layout = layout_of("Loss", x="step", y="cross-entropy", hue=LOSS)
@@ -58,8 +58,8 @@ def loss(cfg: RunConfig, *, run: int = 0) -> Figure:
         _line("held-out", "held-out", Frames("held_out_loss", run)),
         _line("diverged", "now", Crosses("loss", run)),
     ]
-    if uses_batch_statistics(cfg):
-        traces.append(_line("by batch", "formula", Frames("train_mode_loss", run)))
+    if uses_batch_statistics(cfg) or has_dropout(cfg):
+        traces.append(_line("in train mode", "formula", Frames("train_mode_loss", run)))
     return figure_of(
         traces,
         layout,

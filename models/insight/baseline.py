@@ -14,6 +14,7 @@ from models.spec.tasks import SYMBOLS
 LEARNED_BELOW = 0.9  # share of the loss of guessing; a net below it has learned something
 BETTER_BELOW = 0.98  # the same share; a loss below it beats guessing by more than the noise of a mean over batches
 MIN_UNIFORM_ENTROPY = 0.99  # share of ln(classes) from which all classes count as equally frequent
+LUCK = 1e-3  # probability with which guesses alone reach an accuracy that counts as luck
 DATA = Path(__file__).parents[1] / "tasks" / "data"
 
 
@@ -24,8 +25,44 @@ def loss_of_guessing(task: str) -> float:
     It equals the entropy of the digits' labels, of the book's characters, or of the symbols that a toy task draws.
     KeyError for an unknown task.
     """
-    entropies = {"digits": _digits_entropy, "book": lambda: entropy(_character_counts()), "sort": _sort_entropy}
+    entropies = {
+        "digits": lambda: entropy(_digit_counts()),
+        "book": lambda: entropy(_character_counts()),
+        "sort": _sort_entropy,
+    }
     return entropies[task]() if task in entropies else math.log(TASKS[task].classes)
+
+
+def beats_guessing(task: str, loss: float, accuracy: float) -> bool:
+    """Whether held-out loss and accuracy are better than those of guessing, by more than luck; NaN is not measured."""
+    return loss < BETTER_BELOW * loss_of_guessing(task) and not accuracy <= luckiest_accuracy(task)
+
+
+@cache
+def luckiest_accuracy(task: str) -> float:
+    """Largest held-out accuracy that the best constant guess exceeds with a probability of LUCK at most.
+
+    The number of right answers is binomial.
+    """
+    n, p = TASKS[task].answers, accuracy_of_guessing(task)
+    log_odds = [
+        math.lgamma(n + 1) - math.lgamma(k + 1) - math.lgamma(n - k + 1) + k * math.log(p) + (n - k) * math.log1p(-p)
+        for k in range(n + 1)
+    ]
+    above, k = 0.0, n
+    while above + math.exp(log_odds[k]) <= LUCK:
+        above += math.exp(log_odds[k])
+        k -= 1
+    return k / n
+
+
+def accuracy_of_guessing(task: str) -> float:
+    """Share of right answers of the best constant guess; for `sort`, of the best constant guess at each position."""
+    if task == "sort":
+        return sum(max(_order_statistic(k)) for k in range(1, SYMBOLS + 1)) / SYMBOLS
+    counts = {"digits": _digit_counts, "book": _character_counts}
+    frequencies = list(counts[task]()) if task in counts else [1] * TASKS[task].classes
+    return max(frequencies) / sum(frequencies)
 
 
 def name_of_guessing(task: str) -> str:
@@ -62,9 +99,9 @@ def guess_spread(task: str) -> float:
     return sum((count / total - 1 / len(counts)) * math.log(count) for count in counts)
 
 
-def _digits_entropy() -> float:
+def _digit_counts() -> Iterable[int]:
     rows = gzip.decompress((DATA / "digits.csv.gz").read_bytes()).decode("ascii").split()
-    return entropy(Counter(row.rpartition(",")[2] for row in rows).values())
+    return Counter(row.rpartition(",")[2] for row in rows).values()
 
 
 def _character_counts() -> Iterable[int]:

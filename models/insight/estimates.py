@@ -7,7 +7,7 @@ import numpy as np
 
 from models.insight.landscape import MOMENTUM
 from models.insight.theory import weight_variance
-from models.spec import NORMS, RunConfig, plan
+from models.spec import NORMS, TASKS, RunConfig, plan
 from models.spec.parametrization import branch_gain, has_uniform_rates, output_factor, parameter_scaling, score_scale
 from models.spec.plan import SublayerPlan, is_one_layer
 from models.spec.schedule import learning_rate_sum
@@ -71,31 +71,49 @@ def first_drop(cfg: RunConfig, trace: Trace) -> float:
 
     It is 0 for Adam, and under parametrisations in which learning rates differ between parameters.
     """
-    if cfg.optimizer in ADAM_LIKE or not has_uniform_rates(cfg):
-        return 0.0
-    gradient = float(trace.grad_norm[0])
-    return float(trace.lr[0]) * float(trace.clip_factor[0]) * gradient**2 / float(trace.loss[0])
+    return 0.0 if cfg.optimizer in ADAM_LIKE or not has_uniform_rates(cfg) else _gradient_drop(trace)
+
+
+def total_drop(cfg: RunConfig, trace: Trace) -> float:
+    """Relative decrease of the loss if every step of the run were the first one, to first order; infinite for Adam.
+
+    A parametrisation's factors on learning rates are left out.
+    """
+    if cfg.optimizer in ADAM_LIKE:
+        return math.inf
+    return _gradient_drop(trace) * _steps_of_first_rate(cfg, trace)
+
+
+def _gradient_drop(trace: Trace) -> float:
+    """Relative decrease of the loss by the first gradient step, to first order."""
+    return float(trace.lr[0]) * float(trace.clip_factor[0]) * float(trace.grad_norm[0]) ** 2 / float(trace.loss[0])
+
+
+def _steps_of_first_rate(cfg: RunConfig, trace: Trace) -> float:
+    """Sum of the learning rates over the first one; momentum multiplies it by 1 / (1 - MOMENTUM)."""
+    rate = float(trace.lr[0])
+    return learning_rate_sum(cfg) / rate / (1 - MOMENTUM if cfg.optimizer == "momentum" else 1) if rate else math.inf
 
 
 def update_reach(cfg: RunConfig, trace: Trace) -> float:
     """|change| / |weights| of the median block if all updates of the run pointed in the direction of the first."""
     first = first_update(cfg, trace)
-    rate = float(trace.lr[0])
-    if rate == 0 or not first.any():
-        return math.inf
-    steps = learning_rate_sum(cfg) / rate / (1 - MOMENTUM if cfg.optimizer == "momentum" else 1)
-    return float(np.median(first[first > 0])) * steps
+    return float(np.median(first[first > 0])) * _steps_of_first_rate(cfg, trace) if first.any() else math.inf
 
 
-def logit_reach(cfg: RunConfig, size: float) -> float:
-    """Largest change of a logit that Adam can reach by the head's weights alone; infinite for other optimisers.
+def logit_reach(cfg: RunConfig, trace: Trace, size: float) -> float:
+    """Change of a logit by the head's weights alone: the largest that Adam can reach, else that of a rare answer.
 
-    The head reads `width` numbers of RMS `size`, which counts as 1 if it is larger. A step moves each weight by at most
-    the learning rate (Kingma & Ba 2014, section 2.1).
+    The head reads `width` numbers of RMS `size`, which counts as 1 if it is larger. A step of Adam moves each weight by
+    at most the learning rate (Kingma & Ba 2014, section 2.1). A gradient step moves the logit z of an answer that never
+    comes by k = rate * width * size^2 times its probability e^-z / answers, so z grows to ln(1 + sum k / answers). The
+    factors of muP are left out.
     """
-    if cfg.optimizer not in ADAM_LIKE:
-        return math.inf
-    return learning_rate_sum(cfg) * cfg.width * output_factor(cfg) * min(size, 1.0)
+    read = min(size, 1.0)
+    if cfg.optimizer in ADAM_LIKE:
+        return learning_rate_sum(cfg) * cfg.width * output_factor(cfg) * read
+    step = float(trace.lr[0]) * float(trace.clip_factor[0]) * cfg.width * read**2 / TASKS[cfg.task].classes
+    return math.log1p(step * _steps_of_first_rate(cfg, trace))
 
 
 def score_spread(cfg: RunConfig, trace: Trace) -> float:

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from models.insight.baseline import LEARNED_BELOW
+from models.insight.baseline import BETTER_BELOW, LEARNED_BELOW
 from models.insight.verdict import LAST_ROWS
 from models.insight.words import decades, number
 from models.trace import Trace
@@ -23,9 +23,18 @@ def outcome(trace: Trace, guessing: float) -> str:
 
 
 def has_learned(trace: Trace, guessing: float) -> bool:
-    """Whether a finished run's loss is below LEARNED_BELOW * guessing, and its held-out loss below guessing."""
+    """Whether a finished run's loss, or its held-out loss, is below LEARNED_BELOW * guessing.
+
+    The held-out loss, if it was measured, is below BETTER_BELOW * guessing too. It counts alone because the losses of
+    small batches are mostly noise.
+    """
+    loss = final_loss(trace)
     held_out = trace.frames[-1].held_out_loss if trace.frames else math.nan
-    return final_loss(trace) < LEARNED_BELOW * guessing and not held_out >= guessing
+    if math.isnan(held_out) or trace.divergence:
+        return loss < LEARNED_BELOW * guessing
+    return held_out < BETTER_BELOW * guessing and (
+        loss < LEARNED_BELOW * guessing or held_out < LEARNED_BELOW * guessing
+    )
 
 
 def final_loss(trace: Trace) -> float:

@@ -31,7 +31,7 @@ def sentences_at(cfg: RunConfig, trace: Trace, row: int) -> dict[str, str]:
     row_verdicts = verdicts(cfg, trace, row)
     verdict = f"Step {STEP} · {' '.join(verdict.sentence for verdict in row_verdicts)}"
     kind = row_verdicts[0].kind
-    remark = modes_sentence(frame, row) if row else f" {similar_nets_sentence(cfg, kind)}".rstrip()
+    remark = modes_sentence(cfg, frame, row) if row else f" {similar_nets_sentence(cfg, kind)}".rstrip()
     if divergence is not None and row >= divergence.step:
         verdict, kind = divergence.sentence(), "diverged"
     return {

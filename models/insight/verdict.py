@@ -14,7 +14,14 @@ import numpy as np
 
 from addnorm import findings
 from models.content import Texts
-from models.insight.baseline import BETTER_BELOW, LEARNED_BELOW, guess_spread, loss_of_guessing, name_of_guessing
+from models.insight.baseline import (
+    BETTER_BELOW,
+    LEARNED_BELOW,
+    beats_guessing,
+    guess_spread,
+    loss_of_guessing,
+    name_of_guessing,
+)
 from models.insight.estimates import (
     ADAM_LIKE,
     SIZE_FIXING_NORMS,
@@ -25,6 +32,7 @@ from models.insight.estimates import (
     is_head_normed,
     logit_reach,
     score_spread,
+    total_drop,
     update_reach,
 )
 from models.insight.theory import he_factor_sentence
@@ -41,9 +49,8 @@ from models.insight.words import (
     vectors,
 )
 from models.spec import TASKS, RunConfig, plan
-from models.spec.plan import uses_batch_statistics
-from models.spec.scales import GATES
-from models.spec.tasks import predicts_every_token
+from models.spec.plan import activations_of, has_dropout, norms_of, uses_batch_statistics
+from models.spec.tasks import needs_attention, predicts_every_token
 from models.trace import Frame, Trace, site_in_words
 
 # Factors by which the signal that the head reads is larger or smaller than at its start. With Adam they are wider: its
@@ -59,9 +66,21 @@ LARGE_FACTOR = 10.0  # by which the signal that the head reads is larger than at
 SMALL_FACTOR = 5.0  # by which it is smaller
 BORDERLINE_DECADES = 1.5  # change of the gradient on its way back
 MIN_BARE_SUBLAYERS = 8  # sublayers without a residual
-MIN_NORMS_PASSED = 32  # norms on the residual path
+MIN_NORMS_PASSED = 24  # norms on the residual path
 OVERSHOOT_RATIO = 1.5  # decrease of the loss by the first gradient step, to first order, over the loss
-SPREADS_TO_LEARN = 2.0  # spreads of the constant guess that logits must move: one to reach it, one to better it
+MIN_TOTAL_DROP = 5.0  # the same for all steps of a run, below which they hardly get anywhere
+MIN_SPIRAL_DROP = 30.0  # the same for the spiral, which is learned last
+MIN_REACH = 1.2  # |change| / |weights| that Adam's steps can reach where branches have to bend
+MIN_UNITS = 16  # hidden units of all branches that bend points
+
+SEEKING_STEPS = 1000  # fewer are few for attention to find the places of answers
+MIN_ADDED = 0.05  # root of the summed squares of branch over stream, below which a net bends little
+MAX_DROPOUT_NOISE = 1.5  # mean square over that of the stream
+MIN_ROWS_TO_LEARN = 50  # and half of a run, after which a net should have begun to learn
+MIN_ANSWERS = 8  # answers that a step sees, below which its gradient is mostly noise
+# Spreads of the constant guess that logits must move.
+SPREADS_OF_ADAM = 2.0  # one to reach it, one to better it
+SPREADS_OF_GRADIENTS = 0.8  # most answers are less rare than the one that is moved
 
 COLLAPSED = findings.ALIKE  # mean cosine between samples at the end of the stream, above which they look the same
 DISTINCT_COSINE = 0.7  # mean cosine below which samples have different directions
@@ -71,8 +90,12 @@ FEW_DIRECTIONS = 1.8  # below it, a net is borderline
 FEW_DIRECTIONS_PER_TOKEN = 3.5  # the same for tasks that ask each token for one of many answers
 LARGE_UPDATE = 0.3  # |change| / |weights| of a block in one step
 LAST_ROWS = 20  # rows over which the loss is averaged, because a single batch says little
+MEAN_ERRORS = 3.0  # standard errors by which their mean must be below guessing where held-out samples do not confirm it
+WORSE_ABOVE = 1.1  # times the loss of guessing; a loss above it is worse than guessing
+LEARNS, BEGINS_TO_LEARN, BETTER_IN = "it learns", "it begins to learn", "better than that in"
 DEAD_SHARE = 0.5  # share of a block's ReLU units that output 0 for every token of the test set
-INERT_RATIO = 1e-3  # largest branch over largest stream, below which the branches add nothing yet
+INERT_RATIO = 1e-3  # branch over what it is added to; if none reaches it, the branches add nothing yet
+MAX_INERT_SUM = 1e-2  # of these ratios, because what many blocks add may add up
 MIN_NORM_TOKENS = 8  # tokens of a batch, below which the statistics of batch norm are mostly noise
 # Beyond both, the loss is worse in eval mode than in train mode.
 EVAL_LOSS_FACTOR = 1.5
@@ -186,43 +209,59 @@ def loss_sentence(trace: Trace | None, row: int, task: str) -> str:
         return f"The loss is not finite at step {row}."
     if row == 0:
         return f"Step 0: not trained yet, loss {number(loss)}; {guess}."
-    accuracy, held_out = "", math.nan
+    accuracy = ""
     if frame is not None and math.isfinite(frame.held_out_accuracy):
-        held_out = frame.held_out_loss
         accuracy = f", held-out accuracy {frame.held_out_accuracy:.0%}{_of_step(frame, row)}"
-    comparison = _comparison_with_guessing(_recent_loss(trace, row), held_out, float(trace.loss[0]), guessing)
+    comparison = _comparison_with_guessing(trace, row, task)
     return f"Step {row}: loss {number(loss)}{accuracy}; {guess}: {comparison}."
 
 
-def modes_sentence(frame: Frame | None, row: int) -> str:
-    """Held-out loss in train and eval mode of a net with batch norm; empty for other nets."""
-    if frame is None or not math.isfinite(frame.train_mode_loss):
+def modes_sentence(cfg: RunConfig, frame: Frame | None, row: int) -> str:
+    """Held-out loss in train and eval mode of a net with batch norm or dropout; empty for other nets."""
+    if frame is None or math.isnan(frame.train_mode_loss):
         return ""
     train, running = frame.train_mode_loss, frame.held_out_loss
-    is_worse = running > max(EVAL_LOSS_FACTOR * train, train + EVAL_LOSS_MARGIN)
-    sentence = TEXTS("modes", own=number(train), running=number(running), of_step=_of_step(frame, row))
-    return f" {sentence} {TEXTS('bad at inference')}" if is_worse else f" {sentence}"
+    drops = has_dropout(cfg)
+    both = drops and uses_batch_statistics(cfg)
+    modes = "modes of both" if both else "modes of dropout" if drops else "modes of batch norm"
+    sentence = TEXTS(modes, own=number(train), running=number(running), of_step=_of_step(frame, row))
+    is_worse = running > max(EVAL_LOSS_FACTOR * train, train + EVAL_LOSS_MARGIN) or math.isnan(running)
+    if not (is_worse and train < BETTER_BELOW * loss_of_guessing(cfg.task)):
+        return f" {sentence}"
+    of_drops = "bad at inference with both" if both else "bad at inference with dropout"
+    bad = of_drops if drops else "bad at inference with batch norm"
+    return f" {sentence} {TEXTS(bad)}"
 
 
-def _recent_loss(trace: Trace, row: int) -> float:
-    """Mean training loss of up to LAST_ROWS rows until `row`, all from the later half of the run so far."""
-    start = row - min(LAST_ROWS - 1, row // 2)
-    return float(np.mean(trace.loss[start : row + 1], dtype=np.float64))
+def _comparison_with_guessing(trace: Trace, row: int, task: str) -> str:
+    """How the mean of the last training losses, the held-out samples and the first loss compare with guessing.
 
-
-def _comparison_with_guessing(recent: float, held_out: float, first: float, guessing: float) -> str:
-    """How recent, held-out (NaN if not measured) and first loss compare with the loss of guessing."""
-    if recent < LEARNED_BELOW * guessing and held_out >= guessing:
-        return f"better than that in training, not on held-out samples ({number(held_out)})"
-    if recent < 0.5 * guessing:
-        return "it learns"
-    if recent < LEARNED_BELOW * guessing:
-        return "it begins to learn"
-    if recent < BETTER_BELOW * guessing and held_out < BETTER_BELOW * guessing:
+    The mean is of up to LAST_ROWS rows until `row`, all from the later half of the run so far.
+    """
+    guessing, frame = loss_of_guessing(task), trace.frame_at(row)
+    losses = trace.loss[row - min(LAST_ROWS - 1, row // 2) : row + 1].astype(np.float64)
+    recent, first = float(losses.mean()), float(trace.loss[0])
+    is_tested = frame is not None and frame.step > 0 and not math.isnan(frame.held_out_loss)
+    is_better = is_tested and beats_guessing(task, frame.held_out_loss, frame.held_out_accuracy)
+    if is_better and recent <= WORSE_ABOVE * guessing:
+        recent = min(recent, frame.held_out_loss)  # training losses of small batches are mostly noise
+    is_sure = is_better or recent + _error_of_mean(losses) < guessing or not (is_tested or len(losses) > 1)
+    if recent < LEARNED_BELOW * guessing and is_sure:
+        if is_tested and not is_better:
+            by_mode = frame.train_mode_loss < BETTER_BELOW * guessing
+            where = "train mode, not in eval mode" if by_mode else "training, not on held-out samples"
+            return f"{BETTER_IN} {where} (held-out loss {number(frame.held_out_loss)}{_of_step(frame, row)})"
+        return LEARNS if recent < 0.5 * guessing else BEGINS_TO_LEARN
+    if recent < BETTER_BELOW * guessing and is_sure and (is_better or not is_tested):
         return "slightly better than that"
-    if recent <= 1.1 * guessing:
+    if recent <= WORSE_ABOVE * guessing:
         return "no better than that"
     return "not yet as good as that" if recent < first else "worse than that"
+
+
+def _error_of_mean(losses: np.ndarray) -> float:
+    """MEAN_ERRORS standard errors of a mean of losses; infinite for a single one."""
+    return MEAN_ERRORS * float(losses.std(ddof=1)) / math.sqrt(len(losses)) if len(losses) > 1 else math.inf
 
 
 def verdict(cfg: RunConfig, trace: Trace, row: int) -> Verdict:
@@ -231,7 +270,7 @@ def verdict(cfg: RunConfig, trace: Trace, row: int) -> Verdict:
 
 
 def verdicts(cfg: RunConfig, trace: Trace, row: int) -> list[Verdict]:
-    """Every verdict on one row of a log, worst first; "healthy" or "inert" alone if nothing is wrong.
+    """Every verdict on one row of a log, worst first; "healthy" alone if nothing is wrong.
 
     An exploding untrained net (row 0) also gets the reason if He initialisation is to blame.
     """
@@ -239,7 +278,10 @@ def verdicts(cfg: RunConfig, trace: Trace, row: int) -> list[Verdict]:
     if not state.finite:
         return [Verdict("diverged", "Not finite: some numbers have left the range of the machine.")]
     faults = [fault for fault in (_depth_fault(state), _large_update(state), _dead_units(state)) if fault]
-    return faults or [_inert(state) or Verdict("healthy", f"Healthy: {state.changes}{state.end}.")]
+    inert = _inert(state)
+    if inert and (not faults or faults[0].kind == "borderline"):
+        return [inert, *faults]
+    return faults or [Verdict("healthy", f"Healthy: {state.changes}{state.end}.")]
 
 
 class _NetState:
@@ -253,6 +295,10 @@ class _NetState:
         self.weight_grad = trace.weight_grad_rms[row]
         self.finite = all(np.isfinite(series).all() for series in (act, grad, self.branch, self.weight_grad))
         self.max_stream = float(act.max())
+        skips = {sublayer.site: abs(sublayer.skip) for sublayer in plan(cfg).sublayers}
+        kept = np.array([skips[site] for site in trace.branches]) * act[:-1]
+        # What each branch adds, over what it is added to; infinite where nothing else is left.
+        self.shares = np.divide(self.branch, kept, out=np.where(self.branch > 0, np.inf, 0.0), where=kept > 0)
         self.stream_change = decades(act[0], act[-1])
         self.gradient_change = decades(grad[-1], grad[0])
         self.gradient_growth = self.gradient_change - max(self.stream_change, 0.0)  # beyond the growth of the signal
@@ -263,10 +309,8 @@ class _NetState:
         self.max_size, self.min_size = EXPLODING, 1 / VANISHING
         if cfg.optimizer in ADAM_LIKE:
             self.max_size, self.min_size = ADAM_EXPLODING, 1 / ADAM_VANISHING
-        # The held-out loss counts too, because the training loss of a batch of two is mostly noise.
-        held_out = self.frame.held_out_loss if self.frame and self.frame.step else math.nan
-        loss = min(_recent_loss(trace, row), held_out)
-        self.learned = row > 0 and loss < LEARNED_BELOW * loss_of_guessing(cfg.task)
+        compared = _comparison_with_guessing(trace, row, cfg.task) if row else ""
+        self.learned = compared.startswith((LEARNS, BEGINS_TO_LEARN, BETTER_IN))
 
     def _measure_head_input(self, stream_end: float) -> None:
         """Sets size and number of directions of what the head reads, cosines by site, and whether samples are alike.
@@ -323,13 +367,10 @@ def _depth_fault(state: _NetState) -> Verdict | None:
         reason = "" if state.row else he_factor_sentence(state.cfg)
         return Verdict("exploding", f"Exploding: {cause}; {state.changes}. {reason}".rstrip())
     if state.head_size < state.min_size:
-        return Verdict(
-            "vanishing",
-            f"Vanishing: hardly any signal reaches the head, so it answers every one of the {state.vectors} alike; "
-            f"{state.changes}{_level_weights_remark(state)}.",
-        )
+        return _no_signal(state)
     gradient_vanishes = state.gradient_change < math.log10(state.min_size)
-    if state.alike or (state.directions < ONE_DIRECTION and state.head_normed):
+    few = state.directions < ONE_DIRECTION and TASKS[state.cfg.task].classes > 2  # two answers need only one direction
+    if state.alike or (few and state.head_normed):
         # Adam's steps do not shrink with the difference, and one answer for a whole sample needs little of it.
         adam_may_undo = state.cfg.optimizer in ADAM_LIKE and not (
             gradient_vanishes or predicts_every_token(state.cfg.task)
@@ -342,6 +383,25 @@ def _depth_fault(state: _NetState) -> Verdict | None:
         return Verdict("vanishing", f"Vanishing: hardly any gradient comes back; {state.changes}{remark}.")
     risk = next(_risks(state), "")
     return Verdict("borderline", f"Borderline: {risk}; {state.changes}.") if risk else None
+
+
+def _no_signal(state: _NetState) -> Verdict:
+    """The verdict on a head that reads nothing, which training may change."""
+    if state.head_size == 0 and not state.row and _opens(state.cfg):
+        return Verdict(
+            "borderline", "Borderline: no signal reaches the head until training opens the branch that is 0."
+        )
+    return Verdict(
+        "vanishing",
+        f"Vanishing: hardly any signal reaches the head, so it answers every one of the {state.vectors} alike; "
+        f"{state.changes}{_level_weights_remark(state)}.",
+    )
+
+
+def _opens(cfg: RunConfig) -> bool:
+    """Whether a single branch without a skip starts at 0; two block each other's gradient."""
+    closed = [sub for sub in plan(cfg).sublayers if not (sub.skip or sub.identity)]
+    return len(closed) == 1 and (closed[0].gate == "zero gate" or cfg.init == "zero last")
 
 
 def _collapse_clause(state: _NetState) -> str:
@@ -370,6 +430,7 @@ def _risks(state: _NetState) -> Iterator[str]:
     norms_passed = sum(sublayer.norm_add in SIZE_FIXING_NORMS for sublayer in active if sublayer.skip)
     if norms_passed >= MIN_NORMS_PASSED:
         yield f"the residual runs through {norms_passed} norms"
+    yield from _task_risks(state)
     yield from _optimizer_risks(state)
     noise = _batch_norm_noise(state)
     if noise:
@@ -386,8 +447,51 @@ def _head_input_risks(state: _NetState) -> Iterator[str]:
             f"{state.vectors} differ in {number(state.directions, 2)} directions where the head reads them, few for "
             f"the {TASKS[task].classes} answers"
         )
-    if not 1 / SMALL_FACTOR <= state.head_size <= LARGE_FACTOR:
+    saturating = sorted(norm for norm in norms_of(state.cfg) if norm not in SIZE_FIXING_NORMS)
+    if saturating and state.max_stream > LARGE_FACTOR:
+        yield f"{saturating[0]} saturates on a stream of size {number(state.max_stream, 2)}"
+    if state.head_size < 1 / SMALL_FACTOR or state.head_size > LARGE_FACTOR:
         yield f"the head reads a signal of size {number(state.head_size, 2)}, where 1 is usual"
+
+
+def _task_risks(state: _NetState) -> Iterator[str]:
+    """Reasons that lie in what the task asks of the net."""
+    cfg = state.cfg
+    if state.row >= max(MIN_ROWS_TO_LEARN, cfg.steps / 2):
+        yield f"after {state.row} steps it has not learned"
+    if needs_attention(cfg.task) and cfg.net == "mlp":
+        yield "the answers stand in other tokens, and an MLP reads each token by itself"
+    if cfg.net == "transformer" and needs_attention(cfg.task) and cfg.steps < SEEKING_STEPS:
+        yield f"attention has to find the place of each answer, which takes small nets more than {cfg.steps} steps"
+    if TASKS[cfg.task].kind == "points" and cfg.task != "linear":
+        yield from _bending_risks(state)
+    noise = _dropout_noise(state)
+    if noise > MAX_DROPOUT_NOISE:
+        yield f"over depth dropout's masks add noise of {number(noise, 2)} times the signal's mean square"
+    if not predicts_every_token(cfg.task) and cfg.batch < MIN_ANSWERS:
+        yield f"each step sees {count_in_words(cfg.batch, 'answer')}, so it is mostly noise"
+
+
+def _bending_risks(state: _NetState) -> Iterator[str]:
+    """Reasons why branches may not bend points apart that no line parts."""
+    cfg = state.cfg
+    if activations_of(cfg) == {"identity"}:
+        yield "without an activation only norms bend what the net computes"
+    added = math.hypot(*np.minimum(state.shares, 1.0))
+    if not state.row and added < MIN_ADDED:
+        yield f"all branches together add {number(added, 2)} times what they are added to"
+    units = cfg.depth * cfg.width * (1 if cfg.layers_per_branch == 1 else cfg.expansion)
+    if units < MIN_UNITS:
+        yield f"only {count_in_words(units, 'unit')} bend the plane"
+    reach = update_reach(cfg, state.trace)
+    if cfg.optimizer in ADAM_LIKE and reach < MIN_REACH:
+        yield f"{cfg.steps} steps at this learning rate change weights by at most {reach:.0%} of their size"
+
+
+def _dropout_noise(state: _NetState) -> float:
+    """Mean square of all masks' noise over that of the stream; a mask of rate p adds p / (1 - p) of what it covers."""
+    branch, stream = (rate / (1 - rate) for rate in (state.cfg.branch_dropout, state.cfg.stream_dropout))
+    return branch * float(np.minimum(state.shares, 1.0) @ np.minimum(state.shares, 1.0)) + stream * len(state.shares)
 
 
 def _optimizer_risks(state: _NetState) -> Iterator[str]:
@@ -397,12 +501,16 @@ def _optimizer_risks(state: _NetState) -> Iterator[str]:
         drop = first_drop(cfg, state.trace)
         if drop > OVERSHOOT_RATIO:
             yield f"the first step overshoots, to first order by {number(drop, 2)} times the loss"
-    reach = logit_reach(cfg, state.head_size)
-    spread = guess_spread(cfg.task)
-    if reach < SPREADS_TO_LEARN * spread:
+    total = total_drop(cfg, state.trace)
+    if total < (MIN_SPIRAL_DROP if cfg.task == "spiral" else MIN_TOTAL_DROP):
+        yield f"{cfg.steps} steps like the first lower the loss by only {number(total, 2)} times itself, to first order"
+    spread, reach = guess_spread(cfg.task), logit_reach(cfg, state.trace, state.head_size)
+    is_adam = cfg.optimizer in ADAM_LIKE
+    if reach < spread * (SPREADS_OF_ADAM if is_adam else SPREADS_OF_GRADIENTS):
+        moves = "Adam moves a logit by at most" if is_adam else "a rare answer's logit moves by about"
         yield (
-            f"in {cfg.steps} steps at this learning rate Adam moves a logit by at most {number(reach, 2)}, and the "
-            f"best constant guess alone spreads them by {number(spread, 2)}"
+            f"in {cfg.steps} steps at this learning rate {moves} {number(reach, 2)}, and the best constant guess alone "
+            f"spreads them by {number(spread, 2)}"
         )
     scores = score_spread(cfg, state.trace)
     if scores > freezing_spread(cfg):
@@ -426,12 +534,23 @@ def _batch_norm_noise(state: _NetState) -> str:
 
 
 def _inert(state: _NetState) -> Verdict | None:
-    """The verdict that no branch adds anything yet, and whether training can change that."""
-    if state.branch.max() >= INERT_RATIO * state.max_stream:
+    """The verdict that no branch adds anything yet, what the net is without them, and if training can open them."""
+    if state.shares.max() >= INERT_RATIO or state.shares.sum() >= MAX_INERT_SUM:
         return None
-    can_open = state.cfg.branch_scale in GATES or state.cfg.init == "zero last"
-    outlook = "training switches them on" if can_open else "the net is linear in effect so far"
-    return Verdict("inert", f"Inert branches: no block adds anything noticeable to the stream yet; {outlook}.")
+    seen = "Inert branches: no block adds anything noticeable to the stream"
+    sublayers = [sublayer for sublayer in plan(state.cfg).sublayers if not sublayer.identity]
+    can_open = any(sub.gate or sub.scale >= INERT_RATIO * abs(sub.skip) for sub in sublayers)
+    if can_open and not state.row:
+        return Verdict("inert", f"{seen} yet; training can switch them on.")
+    norms = {plan(state.cfg).final_norm, *(sublayer.norm_add for sublayer in sublayers)}
+    is_linear = state.cfg.stack == "single" and norms == {"none"}
+    effect = "the net is linear in effect" if is_linear else "only norms bend what the net computes"
+    outlook = " so far"
+    if state.learned:
+        outlook = ", and it has learned all the same"
+    elif can_open:
+        outlook = ", and training has not switched them on so far"
+    return Verdict("inert", f"{seen}; {effect}{outlook}.")
 
 
 def _large_update(state: _NetState) -> Verdict | None:

@@ -2,7 +2,7 @@
 
 from models.spec.config import RunConfig
 from models.spec.plan import activations_of, has_dropout, is_one_layer, plan, uses_batch_statistics
-from models.spec.tasks import TASKS
+from models.spec.tasks import TASKS, needs_attention
 from models.spec.vocabulary import NORMS
 
 ZERO_LAST = (
@@ -57,7 +57,7 @@ def _task_cautions(cfg: RunConfig) -> list[str]:
         )
     if kind not in ("sequence", "text"):
         return sentences
-    if cfg.net == "mlp" and kind == "sequence":
+    if cfg.net == "mlp" and needs_attention(cfg.task):
         sentences.append(f"An MLP works token by token: it cannot look back, so it cannot {cfg.task}.")
     if cfg.net == "mlp" and kind == "text":
         sentences.append("An MLP works token by token: it predicts the next character from one character alone.")

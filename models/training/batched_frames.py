@@ -26,6 +26,7 @@ class BatchedFrameTaker(FrameTaker):
     ) -> None:
         super().__init__(cfg, model, tasks[0], matrices, steps)
         self.runs = len(tasks)
+        self._seeds = tuple(task.cfg.seed for task in tasks)
         self._subset_tokens = cfg.tokens * self._samples
 
     def _frames(self, step: int) -> list[Frame]:
@@ -34,10 +35,11 @@ class BatchedFrameTaker(FrameTaker):
         with torch.no_grad():
             with eval_mode(self.model):
                 measures, logits = self._pass(x)
-            if self._modes_differ:
+            if self._is_by_batch:
                 with preserve_buffers(self.model):
                     measures, _ = self._pass(x[:, : self._subset_tokens])
-                train_mode = self._in_train_mode(x, y, self._cfg.batch * self._cfg.tokens, axis=1)
+            if self._modes_differ:
+                train_mode = self._in_train_mode(x, y, self._cfg.batch * self._cfg.tokens, self._seeds, axis=1)
                 train_mode_loss = cross_entropies(*train_mode).tolist()
         has_loss = y != NO_LOSS
         loss = cross_entropies(logits, y).tolist()

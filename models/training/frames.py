@@ -14,13 +14,13 @@ from addnorm.cosine import mean_cosines
 from addnorm.probe import accumulate_dtype, probe_outputs
 from models.nets import Net
 from models.spec import RunConfig
-from models.spec.plan import uses_batch_statistics
+from models.spec.plan import has_dropout, uses_batch_statistics
 from models.tasks import TaskData
 from models.tasks.base import NO_LOSS
 from models.trace import Frame
 from models.training.dead import count_dead_units, dead_shares
 from models.training.loss import cross_entropy
-from models.training.modes import eval_mode, preserve_buffers
+from models.training.modes import dropout_masks, dropout_modules, eval_mode, preserve_buffers
 from models.training.sample_paths import PathSampler
 
 COSINE_TOKENS = 128  # tokens of the fixed subset
@@ -51,7 +51,9 @@ class FrameTaker:
         self.steps = set(steps)
         self._samples = max(2, COSINE_TOKENS // cfg.tokens)
         # The subset is measured in train mode. Without batch norm, one pass in eval mode gives the same numbers.
-        self._modes_differ = uses_batch_statistics(cfg)
+        self._is_by_batch = uses_batch_statistics(cfg)
+        self._modes_differ = self._is_by_batch or has_dropout(cfg)
+        self._dropouts = dropout_modules(model)
         self._weights_before: list[list[Tensor]] = []  # of the update, per block
 
     @cached_property
@@ -97,9 +99,10 @@ class FrameTaker:
             picture = self.task.picture(lambda inputs: logits if inputs is x else self.model(inputs))
         picture |= self._path_sampler.measure(self.model)
         train_mode_loss = np.nan
-        if self._modes_differ:
+        if self._is_by_batch:
             measures = self.fixed_subset()
-            train_mode_loss = cross_entropy(*self._in_train_mode(x, y, self._cfg.batch)).item()
+        if self._modes_differ:
+            train_mode_loss = cross_entropy(*self._in_train_mode(x, y, self._cfg.batch, self._cfg.seed)).item()
         return [
             Frame(
                 step,
@@ -115,12 +118,23 @@ class FrameTaker:
         ]
 
     @torch.no_grad()
-    def _in_train_mode(self, x: Tensor, y: Tensor, size: int, axis: int = 0) -> tuple[Tensor, Tensor]:
-        """Train-mode logits of whole batches of `size` along `axis`, and their targets."""
+    def _in_train_mode(
+        self, x: Tensor, y: Tensor, size: int, seed: int | tuple[int, ...], axis: int = 0
+    ) -> tuple[Tensor, Tensor]:
+        """Train-mode logits of whole batches of `size` along `axis`, and their targets.
+
+        Without batch norm, all samples are one batch. Dropout draws the masks of `seed` for steps that no run reaches,
+        the same in every frame.
+        """
+        size = size if self._is_by_batch else x.shape[axis]
         count = min(MAX_TRAIN_MODE_BATCHES, max(1, x.shape[axis] // size))
+        logits = []
         with preserve_buffers(self.model):
-            logits = torch.cat([self.model(batch) for batch in x.split(size, axis)[:count]], axis)
-        return logits, y.narrow(axis, 0, logits.shape[axis])
+            for at, batch in enumerate(x.split(size, axis)[:count]):
+                with dropout_masks(self._dropouts, -1 - at, seed):
+                    logits.append(self.model(batch))
+        joined = torch.cat(logits, axis)
+        return joined, y.narrow(axis, 0, joined.shape[axis])
 
     def _update_to_weight(self) -> Iterable[np.ndarray]:
         """|weight change| / |weights| of each block since `before_update`, one array (depth,) per run."""

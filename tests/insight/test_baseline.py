@@ -13,7 +13,7 @@ from components.charts import figures
 from components.shell import naming
 from models.export.findings import progress_sentence
 from models.generator import generator
-from models.insight.baseline import entropy, loss_of_guessing
+from models.insight.baseline import accuracy_of_guessing, entropy, loss_of_guessing, luckiest_accuracy
 from models.insight.remedy import has_failed
 from models.insight.sentences import sentences_at
 from models.spec import TASKS, RunConfig
@@ -38,6 +38,20 @@ def best_constant(y: torch.Tensor, classes: int) -> float:
 @pytest.mark.parametrize("task", [name for name in TASKS if name != "sort"])
 def test_guessing_costs_what_the_best_constant_answer_costs_on_batches(task):
     assert loss_of_guessing(task) == pytest.approx(best_constant(answers(task), TASKS[task].classes), abs=0.01)
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_guesses_are_right_as_often_as_they_are(task):
+    """By place for `sort`; of the held-out answers, their number and what a thousandth of all guessers exceed."""
+    y = answers(task)
+    places = y.T if task == "sort" else [y]
+    asked = [place[place != NO_LOSS] for place in places if (place != NO_LOSS).any()]
+    right = np.mean([torch.bincount(place).max() / len(place) for place in asked])
+    assert accuracy_of_guessing(task) == pytest.approx(right, abs=0.01)
+    held_out = open_task(RunConfig(task=task), "cpu").held_out[1]
+    assert int((held_out != NO_LOSS).sum()) == TASKS[task].answers
+    draws = np.random.default_rng(0).binomial(TASKS[task].answers, accuracy_of_guessing(task), 400_000)
+    assert (draws / TASKS[task].answers > luckiest_accuracy(task)).mean() == pytest.approx(0.001, abs=6e-4)
 
 
 def test_in_sort_the_place_alone_says_much():

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -9,7 +10,15 @@ import torch
 
 from models.export import findings
 from models.insight.baseline import DATA, guess_spread, loss_of_guessing
-from models.insight.estimates import first_drop, first_update, freezing_spread, logit_reach, score_spread, update_reach
+from models.insight.estimates import (
+    first_drop,
+    first_update,
+    freezing_spread,
+    logit_reach,
+    score_spread,
+    total_drop,
+    update_reach,
+)
 from models.insight.outcome import LEARNS, STAYS, outcome
 from models.insight.verdict import (
     LARGE_UPDATE,
@@ -64,11 +73,11 @@ def all_judged(
 ) -> list[Verdict]:
     """The verdicts on row 1 of a log with this row, this update before it, and this frame; of a net without norms."""
     columns = Columns(SITES, SITES[1:], 3)
-    rows = np.array([[loss, 0, 0, 0, *act, *grad, *branch, *weight]] * 2, np.float32)
+    rows = np.array([[loss, 1, 1, 1, *act, *grad, *branch, *weight]] * 2, np.float32)
     blank, dead_units = np.full(4, np.nan), np.array(dead)
     frames = [
-        Frame(0, blank, np.array(update), held_out, 0.1),
-        Frame(1, np.array(cosine), blank, held_out, 0.1, dead_units=dead_units, head_input=np.array(head)),
+        Frame(0, blank, np.array(update), held_out, 0.5),
+        Frame(1, np.array(cosine), blank, held_out, 0.5, dead_units=dead_units, head_input=np.array(head)),
     ]
     return verdicts(cfg, trace_of(columns, rows, frames), 1)
 
@@ -206,7 +215,7 @@ def test_the_cosine_is_between_tokens_where_a_sample_has_several(fields, what):
     """Tokens of the book are alike from the start: 0.38 of the
     cosine is there at the input, of one sample or of several.
     """
-    cfg = RunConfig(depth=2, width=16, batch=4, device="cpu", **fields)
+    cfg = RunConfig(depth=2, width=16, batch=8, lr=0.05, device="cpu", **fields)
     trace = profile_at_init(cfg)
     assert f"Different {what} have" in cosine_sentence(cfg, trace.frames[0].sample_cosine)
     x = Run(cfg).task.held_out[0]
@@ -229,14 +238,14 @@ def test_the_cosine_is_between_tokens_where_a_sample_has_several(fields, what):
     ],
 )
 def test_the_loss_is_set_against_a_guess(last, words):
-    said = loss_sentence(trained([3.0, last], frames=(1,)), 1, "digits")
+    said = loss_sentence(trained([3.0, last], frames=(1,), held_out=last), 1, "digits")
     assert said == f"Step 1: loss {last:.3g}, held-out accuracy 51%; chance is 2.30: {words}."
 
 
 def test_a_threshold_is_not_chance_and_what_lies_between_is_slightly_better():
     """A tenth below guessing is where learning is said to begin; the sentences once called all above it chance."""
     for share in (0.91, 0.94, 0.97):
-        said = loss_sentence(trained([5.0, share * 3.066], frames=(1,)), 1, "book")
+        said = loss_sentence(trained([5.0, share * 3.066], frames=(1,), held_out=2.95), 1, "book")
         assert said.endswith("; the best constant guess is 3.07: slightly better than that.")
 
 
@@ -244,7 +253,7 @@ def test_a_threshold_is_not_chance_and_what_lies_between_is_slightly_better():
 def test_a_net_that_knows_only_its_batches_has_not_begun_to_learn(train, held_out):
     trace = trained([3.0] + [train] * 40, frames=(40,), held_out=held_out)
     said = loss_sentence(trace, 40, "digits")
-    assert said.endswith(f": better than that in training, not on held-out samples ({held_out:.3g}).")
+    assert said.endswith(f": better than that in training, not on held-out samples (held-out loss {held_out:.3g}).")
     assert outcome(trace, math.log(10)) == STAYS
     assert outcome(trained([3.0] + [train] * 40, frames=(40,), held_out=2.2), math.log(10)) == LEARNS
 
@@ -360,9 +369,29 @@ def test_adam_moves_a_logit_no_further_than_it_can_reach():
     read = torch.randn(1000, cfg.width)
     read /= read.square().mean(1, keepdim=True).sqrt()
     moved = (read @ (run.model.head.weight.detach() - before).T).abs().max()
-    assert float(moved) <= logit_reach(cfg, 1.0) == pytest.approx(30 * 0.001 * 16)
-    assert logit_reach(cfg, 0.5) == logit_reach(cfg, 1.0) / 2
-    assert logit_reach(replace(cfg, optimizer="sgd"), 1.0) == math.inf
+    assert float(moved) <= logit_reach(cfg, run.trace(), 1.0) == pytest.approx(30 * 0.001 * 16)
+    assert logit_reach(cfg, run.trace(), 0.5) == logit_reach(cfg, run.trace(), 1.0) / 2
+
+
+def test_gradient_steps_move_a_rare_answers_logit_so_far():
+    """All 75 answers start alike; the weights of one that never comes are pushed back by its probability."""
+    cfg = RunConfig(**BOOK | {"optimizer": "momentum", "lr": 0.01, "steps": 2000, "clip": 0.5, "device": "cpu"})
+    trace = profile_at_init(cfg)
+    read, weights, speed = np.ones(cfg.width), np.zeros(cfg.width), np.zeros(cfg.width)
+    for _ in range(cfg.steps):
+        speed = 0.9 * speed + float(trace.clip_factor[0]) * np.exp(weights @ read) / 75 * read
+        weights -= cfg.lr * speed
+    assert -weights @ read == pytest.approx(logit_reach(cfg, trace, 1.0), rel=0.03)
+
+
+def test_a_run_cannot_fall_by_more_than_all_its_first_steps():
+    cfg = RunConfig(depth=2, width=16, batch=64, lr=1e-4, steps=100, warmup=10, clip=0.1, device="cpu")
+    run = Run(cfg, frames=False)
+    run.advance(100)
+    trace = run.trace()
+    fallen = (float(trace.loss[:3].mean()) - float(trace.loss[-10:].mean())) / float(trace.loss[0])
+    assert fallen < total_drop(cfg, profile_at_init(cfg)) < 0.05
+    assert total_drop(replace(cfg, optimizer="adam"), trace) == math.inf
 
 
 def test_the_best_constant_guess_spreads_logits_by_what_the_letters_frequencies_do():
@@ -459,8 +488,22 @@ def test_he_weights_in_both_matrices_of_a_branch_are_named_as_what_doubles_the_s
         ({"act": (1, 0.5, 0.1, 0.05)}, "borderline", "the head reads a signal of size 0.05, where 1 is usual"),
         ({"grad": (0.02, 1, 1, 1)}, "borderline", "little gradient comes back to the first blocks"),
         ({"branch": (0, 0, 0)}, "inert", "no block adds anything noticeable to the stream"),
-        ({"branch": (1e-5,) * 3, "cfg": replace(BARE, init="zero last")}, "inert", "training switches them on"),
-        ({"branch": (0, 0, 0), "cfg": replace(BARE, branch_scale=0.0)}, "inert", "linear in effect so far"),
+        (
+            {"branch": (1e-5,) * 3, "cfg": replace(BARE, init="zero last")},
+            "inert",
+            "the net is linear in effect, and training has not switched them on so far.",
+        ),
+        ({"branch": (0, 0, 0), "cfg": replace(BARE, branch_scale=0.0)}, "inert", "linear in effect so far."),
+        (
+            {"branch": (0, 0, 0), "cfg": replace(NORMED, branch_scale=0.0)},
+            "inert",
+            "only norms bend what the net computes",
+        ),
+        (
+            {"branch": (0, 0, 0), "loss": 1.0, "held_out": 1.0},
+            "inert",
+            "linear in effect, and it has learned all the same.",
+        ),
         ({"act": (1, math.inf, math.inf, math.nan)}, "diverged", "Not finite"),
         ({"grad": (math.nan, 1, 1, 1)}, "diverged", "Not finite"),
         ({"weight": (1, math.inf, 1)}, "diverged", "Not finite"),
@@ -500,17 +543,17 @@ def test_adam_copes_with_more():
 
 def test_a_net_that_has_learned_is_neither_exploding_nor_vanishing_nor_collapsed():
     for profile in ({"act": (1, 10, 100, 1000), "branch": (9, 90, 900)}, {"grad": (1e-5, 1, 1, 1)}, SAME):
-        assert headline(**profile, loss=2.0).kind == "healthy"
+        assert headline(**profile, loss=2.0, held_out=2.0).kind == "healthy"
         assert headline(**profile, loss=2.2).kind != "healthy"
         assert headline(**profile, loss=2.2, held_out=2.0).kind == "healthy"  # a small batch's loss is noise
 
 
 @pytest.mark.parametrize("batch", [2, 4, 8, 16])
 def test_the_statistics_of_a_few_samples_are_not_healthy(batch):
-    cfg = RunConfig(norm="batch norm", depth=8, batch=batch, width=32, steps=2, device="cpu")
+    cfg = RunConfig(norm="batch norm", depth=8, batch=batch, width=32, device="cpu")
     found = verdict(cfg, profile_at_init(cfg), 0)
     assert found.kind == ("healthy" if batch >= 8 else "borderline")
-    assert (f"from {batch} samples" in found.sentence) == (batch < 8)
+    assert (f"each step sees {batch} answers" in found.sentence) == (batch < 8)
 
 
 def test_a_net_that_learns_from_statistics_of_two_is_not_healthy_either():
@@ -524,13 +567,85 @@ def test_a_net_that_learns_from_statistics_of_two_is_not_healthy_either():
     assert headline(loss=1.0, held_out=1.0, cfg=replace(NORMED, batch=2)).kind == "healthy"
 
 
-@pytest.mark.parametrize(("own", "running", "bad"), [(0.4, 3.2, True), (0.4, 0.45, False), (0.01, 0.09, False)])
+@pytest.mark.parametrize(
+    ("own", "running", "bad"),
+    [(0.4, 3.2, True), (0.4, math.nan, True), (0.4, 0.45, False), (0.01, 0.09, False), (5.0, 9.0, False)],
+)
 def test_held_out_losses_of_both_modes_stand_side_by_side(own, running, bad):
     blank = np.full(4, np.nan)
-    said = modes_sentence(Frame(8, blank, blank, running, 0.5, train_mode_loss=own), 8)
+    frame = Frame(8, blank, blank, running, 0.5, train_mode_loss=own)
+    said = modes_sentence(replace(NORMED, norm="batch norm"), frame, 8)
     assert f"by batch (train mode) {number(own)}, by running statistics (eval mode) {number(running)}." in said
     assert ("bad at inference" in said) == bad
-    assert modes_sentence(Frame(8, blank, blank, running, 0.5), 8) == modes_sentence(None, 8) == ""
+    dropped = modes_sentence(replace(NORMED, branch_dropout=0.1), frame, 12)
+    assert f"with masks (train mode) {number(own)}, without masks (eval mode) {number(running)} at step 8." in dropped
+    assert ("does not hold without them" in dropped) == bad
+    both = replace(NORMED, norm="batch norm", stream_dropout=0.1)
+    assert "by batch and with masks (train mode)" in modes_sentence(both, frame, 8)
+    assert modes_sentence(NORMED, Frame(8, blank, blank, running, 0.5), 8) == modes_sentence(NORMED, None, 8) == ""
+
+
+def test_dropout_is_blamed_on_its_mode_not_samples():
+    losses = [3.0] + [0.4] * 40
+    trace = trained(losses, frames=(40,), held_out=2.9)
+    assert "in training, not on held-out samples (held-out loss 2.9)" in loss_sentence(trace, 40, "digits")
+    trace = replace(trace, frames=(replace(trace.frames[0], train_mode_loss=0.4),))
+    assert "in train mode, not in eval mode (held-out loss 2.9)" in loss_sentence(trace, 40, "digits")
+
+
+@pytest.mark.parametrize(("right", "begins"), [(153, False), (176, False), (186, True)])
+def test_half_right_of_two_classes_is_no_beginning(right, begins):
+    """The tail of 300 fair tosses, counted by Pascal's triangle."""
+    counts = [1]
+    for _ in range(300):
+        counts = [a + b for a, b in pairwise([0, *counts, 0])]
+    assert (sum(counts[right:]) / 2**300 < 1e-3) == begins
+    trace = trained([0.8] + [0.6] * 40, frames=(40,), held_out=0.6)
+    trace = replace(trace, frames=(replace(trace.frames[0], held_out_accuracy=right / 300),))
+    assert loss_sentence(trace, 40, "circles").endswith("it begins to learn.") == begins
+
+
+def test_lucky_batches_of_two_are_no_beginning():
+    """Forty fair tosses with a mean of .55 nats lie within three standard errors of chance, .69."""
+    lucky = [0.1, 1.0] * 20
+    blank = trained([0.8, *lucky])
+    tested = trained([0.8, *lucky], frames=(32,), held_out=0.69)
+    for trace in (blank, tested):
+        assert loss_sentence(trace, 40, "circles").endswith(": no better than that.")
+    assert loss_sentence(trained([0.8, *lucky], frames=(32,), held_out=0.3), 40, "linear").endswith(": it learns.")
+
+
+def test_a_held_out_loss_names_its_step():
+    trace = trained([3.0] + [0.4] * 40, frames=(32,), held_out=2.9)
+    assert loss_sentence(trace, 40, "digits").endswith("not on held-out samples (held-out loss 2.9 at step 32).")
+
+
+def test_a_branch_is_measured_against_its_own_stream():
+    """The stream doubles sixteen times; the first branch is as large as what it is added to."""
+    cfg = RunConfig(
+        task="circles", placement="res-post-norm", skip_scale=2.0, depth=16, width=16, batch=8, steps=1, device="cpu"
+    )
+    run = Run(cfg)
+    sublayer = run.model.stream.blocks["b01"]["mlp"]
+    read = []
+    sublayer.register_forward_pre_hook(lambda _module, args: read.append(args[0]))
+    x, _ = run.next_batch()
+    with torch.no_grad():
+        run.model(x)
+        share = sublayer.branch(read[0]).norm() / (2 * read[0]).norm()
+    assert share > 0.3
+    trace = profile_at_init(cfg)
+    assert trace.branch_rms[0].max() < 1e-3 * trace.act_rms[0].max(), "else the old comparison would do"
+    assert "inert" not in [found.kind for found in verdicts(cfg, trace, 0)]
+
+
+def test_what_training_can_open_is_said_once_it_has_not():
+    cfg = RunConfig.arranged("residual only", branch_scale="layer scale", depth=33, width=16, batch=8, steps=3, lr=1e-6)
+    run = Run(cfg)
+    run.advance(3)
+    said = [verdicts(cfg, run.trace(), row)[0].sentence for row in (0, 2)]
+    assert said[0].endswith("to the stream yet; training can switch them on.")
+    assert said[1].endswith("and training has not switched them on so far.")
 
 
 def test_a_vanishing_stream_gradient_says_when_the_weight_gradients_are_level():

@@ -134,8 +134,8 @@ ADDED: dict[str, list[Edit]] = {
         Edit(
             "models/spec/tasks.py",
             '    "copy": Task(',
-            """    "halves": Task("points", 2, 1, features=2),
-    "turn": Task("sequence", 16, 32, vocabulary=16),
+            """    "halves": Task("points", 2, 1, 300, features=2),
+    "turn": Task("sequence", 16, 32, 1024, vocabulary=16),
 """,
         ),
         Edit(

@@ -12,6 +12,7 @@ import pytest
 import torch
 
 from models.nets import build_model
+from models.nets.sublayer import Dropout
 from models.service.worker_process import ROOT
 from models.spec import NORMS, OPTIMIZERS, RunConfig
 from models.tasks import alphabet, open_task
@@ -173,6 +174,26 @@ def test_the_held_out_loss_in_train_mode_is_that_of_batches_as_in_training(batch
     assert taken.train_mode_loss == run.frames[-1].train_mode_loss
     assert all(torch.equal(old, new) for old, new in zip(before, run.model.buffers(), strict=True))
     assert np.isnan(trained(CONFIGS["transformer"], 1).frames[0].train_mode_loss)
+
+
+@pytest.mark.parametrize("fields", [{"branch_dropout": 0.5}, {"stream_dropout": 0.2}])
+def test_dropout_has_its_train_mode_loss_too(fields):
+    """Against torch's own dropout, whose masks are others: the mean of 100 passes."""
+    run = trained(RunConfig(depth=4, width=16, batch=16, steps=20, device="cpu", **fields))
+    frame = run.frames[-1]
+    x, y = run.task.held_out
+    net = copy.deepcopy(run.model).train()
+    for module in list(net.modules()):
+        for name, child in list(module.named_children()):
+            if isinstance(child, Dropout):
+                setattr(module, name, torch.nn.Dropout(child.rate))
+    torch.manual_seed(0)
+    with torch.no_grad():
+        losses = torch.stack([cross_entropy(net(x), y) for _ in range(100)])
+    assert abs(frame.train_mode_loss - losses.mean()) < 4 * losses.std()
+    assert frame.held_out_loss == pytest.approx(cross_entropy(net.eval()(x), y).item(), rel=1e-5)
+    assert abs(frame.train_mode_loss - frame.held_out_loss) > 4 * losses.std()
+    assert run._taker.at_end(run.step)[0].train_mode_loss == frame.train_mode_loss
 
 
 def test_held_out_figures_of_a_sequence_leave_out_the_tokens_without_a_target():

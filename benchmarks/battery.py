@@ -1,0 +1,300 @@
+"""Every sentence of drawn runs against what the runs do: `python -m benchmarks.battery --seeds 1 2 --count 300`.
+
+A run is drawn over nearly all fields, trained, and judged at every row. Printed are the shares of wrong words, with
+intervals, and the sentences of one run that contradict each other.
+"""
+
+import argparse
+import json
+import math
+import os
+import re
+import sys
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import asdict, dataclass
+from functools import cache
+from multiprocessing import get_context
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import torch
+
+from benchmarks.report import Figure, heading, show
+from models.insight.baseline import BETTER_BELOW, LEARNED_BELOW, LUCK, accuracy_of_guessing, loss_of_guessing
+from models.insight.outcome import LEARNS, OUTCOMES, final_loss, outcome
+from models.insight.sentences import sentences_at
+from models.insight.verdict import verdicts
+from models.spec import ARRANGEMENTS, TASKS, RunConfig, knobs
+from models.spec.arrangements import arranged_fields
+from models.spec.budget import step_seconds
+from models.spec.overrides import OVERRIDE_KEYS
+from models.spec.rules import all_repairs
+from models.trace import Frame, Trace
+from models.training import Run
+
+STEPS = 300
+MAX_SECONDS = 9.0  # of a run, as estimated for one core
+FAILING = ("exploding", "vanishing", "collapsed", "diverged")
+MAX_WRONG = 0.05  # the goal: share of the nets with a wrong word
+# Decades around a usual rate from which the learning rate is drawn.
+RATE_DECADES = (-1.0, 0.7)
+USUAL = {"sgd": 0.1, "momentum": 0.02, "adam": 3e-3, "adamw": 3e-3}
+TASKS_OF = {
+    "mlp": (*("digits", "spiral") * 3, *("circles", "xor") * 2, "linear", "successor", "book", "copy"),
+    "transformer": ("digits", "book", "book", "copy", "reverse", "sort", "successor", "recall"),
+}
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A drawn run: its link, its words before training and after the last step, its outcome, and its contradictions.
+
+    `losses` are of guessing, at the end (mean of the last rows), and held out. `is_linear`: whether its words
+    say that it is linear in effect; `beyond_linear`: whether it ends clearly below what a linear net reaches.
+    """
+
+    link: dict[str, str]
+    kinds: tuple[str, ...]
+    first: str
+    last: str
+    outcome: str
+    losses: tuple[float, float, float]
+    accuracy: float
+    is_linear: bool
+    beyond_linear: bool
+    contradictions: tuple[str, ...]
+
+
+def drawn(seed: int, count: int, *, steps: int = STEPS, max_seconds: float = MAX_SECONDS) -> Iterator[RunConfig]:
+    """Yields `count` runs over nearly all fields."""
+    dice = Random(seed)
+    while count:
+        cfg = _draw(dice, steps)
+        if step_seconds(cfg) * steps <= max_seconds:
+            yield cfg
+            count -= 1
+
+
+def _draw(dice: Random, steps: int) -> RunConfig:
+    """A legal run; rare settings are rare, so that most runs have few of them."""
+    net = dice.choice(("mlp", "mlp", "transformer"))
+    is_mlp = net == "mlp"
+    optimizer = dice.choice(("momentum", "momentum", "sgd", "adam", "adamw"))
+    values: dict[str, Any] = {
+        "net": net,
+        "task": dice.choice(TASKS_OF[net]),
+        "depth": round(2 ** dice.uniform(0, 5.6 if is_mlp else 4.3)),
+        "width": dice.choice((8, 16, 24, 32, 48, 64)),
+        "heads": dice.choice((1, 2, 4)),
+        "optimizer": optimizer,
+        "lr": USUAL[optimizer] * 10 ** dice.uniform(*RATE_DECADES),
+        "batch": dice.choice((2, 4, 8, 16, 32, 64) if is_mlp else (4, 8, 16, 32)),
+        "seed": dice.randrange(10_000),
+        "steps": steps,
+        "device": "cpu",
+    }
+    rare = {
+        "expansion": lambda: dice.choice((2, 4)),
+        "init": lambda: dice.choice(list(knobs()["init"][1].choices or ())),
+        "init_gain": lambda: round(2 ** dice.uniform(-1.5, 1.5), 3),
+        "branch_dropout": lambda: dice.choice((0.1, 0.2, 0.3, 0.5)),
+        "stream_dropout": lambda: dice.choice((0.05, 0.1, 0.2)),
+        "parametrization": lambda: dice.choice(("muP", "muP + 1/depth")),
+        "warmup": lambda: dice.choice((10, 50, 100)),
+        "schedule": lambda: dice.choice(list(knobs()["schedule"][1].choices or ())),
+        "clip": lambda: dice.choice((0.1, 1.0, 10.0)),
+        "weight_decay": lambda: dice.choice((0.01, 0.1)),
+        "position": lambda: dice.choice(list(knobs()["position"][1].choices or ())),
+        "qk_norm": lambda: True,
+        "affine": lambda: False,
+    }
+    values |= {name: value() for name, value in rare.items() if dice.random() < 0.15}
+    if dice.random() < 1 / 3:
+        return RunConfig(**_legal(arranged_fields(dice.choice(list(ARRANGEMENTS)), values)))
+    values |= {
+        "residual": dice.random() < 0.8,
+        "placement": dice.choice(list(knobs()["placement"][1].choices or ())),
+        "norm": dice.choice(list(knobs()["norm"][1].choices or ())),
+        "activation": dice.choice(("relu", "relu", *(knobs()["activation"][1].choices or ()))),
+        "layers_per_branch": dice.choice((1, 2, 2)),
+    }
+    odd = {
+        "skip_scale": lambda: dice.choice((0.5, 0.8, 1.5, 2.0, "1/sqrt(2)", "deepnorm", "depth")),
+        "branch_scale": lambda: dice.choice(
+            (0.0, 1e-4, 0.01, 0.1, 2.0, "1/sqrt(depth)", "1/sqrt(2)", "zero gate", "layer scale")
+        ),
+        "input_scale": lambda: "1/sqrt(block)",
+        "stack": lambda: dice.choice(list(knobs()["stack"][1].choices or ())),
+        "skip_repeats": lambda: 2,
+        "overrides": lambda: tuple(
+            (dice.randint(1, values["depth"]), key, dice.choice(OVERRIDE_KEYS[key]))
+            for key in dice.sample(list(OVERRIDE_KEYS), 1)
+        ),
+    }
+    values |= {name: value() for name, value in odd.items() if dice.random() < 0.2}
+    return RunConfig(**_legal(values))
+
+
+def _legal(values: dict[str, Any]) -> dict[str, Any]:
+    """The values after the rules' own repairs."""
+    defaults = {name: getattr(RunConfig, name) for name in knobs()}
+    return values | all_repairs(defaults | values)
+
+
+def trained(cfg: RunConfig) -> Trace:
+    """The finished run."""
+    run = Run(cfg)
+    run.advance(cfg.steps)
+    run.close()
+    return run.trace()
+
+
+def judged(cfg: RunConfig) -> Judged:
+    """A run, trained in this process on one thread, and judged at every row."""
+    torch.set_num_threads(1)
+    trace = trained(cfg)
+    said = [sentences_at(cfg, trace, row) for row in range(len(trace))]
+    found = verdicts(cfg, trace, 0)
+    guessing, end = loss_of_guessing(cfg.task), trace.frames[-1]
+    is_linear = "linear in effect" in said[0]["verdict"]
+    return Judged(
+        link=cfg.to_query(),
+        kinds=tuple(verdict.kind for verdict in found),
+        first=f"{said[0]['loss']} {said[0]['verdict']}",
+        last=f"{said[-1]['loss']} {said[-1]['verdict']}",
+        outcome=outcome(trace, guessing),
+        losses=(guessing, final_loss(trace), end.held_out_loss),
+        accuracy=end.held_out_accuracy,
+        is_linear=is_linear,
+        beyond_linear=is_linear and end.held_out_loss < LEARNED_BELOW * linear_loss(cfg.task, cfg.net),
+        contradictions=tuple(contradictions(cfg, trace, said)),
+    )
+
+
+@cache
+def linear_loss(task: str, net: str) -> float:
+    """The held-out loss of a net whose one block is cut out, trained with Adam: what a linear map reaches."""
+    run = Run(
+        RunConfig(
+            net=net,
+            task=task,
+            depth=1,
+            norm="none",
+            placement="none",
+            overrides=((1, "identity", True),),
+            optimizer="adam",
+            lr=0.01,
+            steps=600,
+            device="cpu",
+        )
+    )
+    run.advance(600)
+    return run.frames[-1].held_out_loss
+
+
+def contradictions(cfg: RunConfig, trace: Trace, said: Sequence[Mapping[str, str]]) -> Iterator[str]:
+    """Yields sentences of one row, or of a row and the numbers, that cannot both be true; each kind once."""
+    for at, sentences in dict(_contradictions(cfg, trace, said)).items():
+        yield f"{at}: {sentences}"
+
+
+def _contradictions(cfg: RunConfig, trace: Trace, said: Sequence[Mapping[str, str]]) -> Iterator[tuple[str, str]]:
+    guessing = loss_of_guessing(cfg.task)
+    for row, texts in enumerate(said):
+        loss, verdict, frame = texts["loss"], texts["verdict"], trace.frame_at(row)
+        both = f"step {row}: {loss} | {verdict}"
+        learns = bool(re.search(r": it (learns|begins to learn)\.", loss))
+        if learns and "Inert" in verdict and "has learned all the same" not in verdict:
+            yield "inert beside learning", both
+        if learns and re.search(r"\b(Exploding|Vanishing|Collapsed)\b", verdict):
+            yield "failing beside learning", both
+        if learns and frame and not _beats_chance(cfg, frame):
+            yield "learning at chance", both
+        if "no better than that" in loss and "Healthy" in verdict and row == len(trace) - 1:
+            yield "healthy at the end beside a guess", both
+        if row and "can switch them on" in verdict:
+            yield "a promise after the start", both
+        dated = re.findall(r"[Hh]eld-out (?:loss|accuracy) |mean cosine |in a fixed test set", f"{loss} {verdict}")
+        if frame and frame.step != row and both.count(f" at step {frame.step}") < len(dated):
+            yield "a number of another step", both
+        if frame and "not on held-out samples" in loss and frame.train_mode_loss < BETTER_BELOW * guessing:
+            yield "samples blamed for a mode", both
+        if " nan" in f"{loss} {verdict}":
+            yield "a number that is none", both
+
+
+def _beats_chance(cfg: RunConfig, frame: Frame) -> bool:
+    """Whether as many held-out answers are right as guesses reach once in a thousand, counted by torch's binomial."""
+    answers, share = TASKS[cfg.task].answers, accuracy_of_guessing(cfg.task)
+    draws = torch.distributions.Binomial(answers, torch.tensor(share)).log_prob(torch.arange(answers + 1.0)).exp()
+    return float(draws[round(frame.held_out_accuracy * answers) :].sum()) < LUCK * 1.01
+
+
+def figures(runs: Sequence[Judged]) -> Iterator[Figure]:
+    """The table of words and outcomes, and the shares of wrong words with their 95 % intervals (Wilson)."""
+    table: dict[str, Counter[str]] = {}
+    for run in runs:
+        table.setdefault(run.kinds[0], Counter())[run.outcome] += 1
+    for kind, ends in sorted(table.items()):
+        note = ", ".join(f"{end} {ends[end]}" for end in OUTCOMES)
+        yield Figure(f"{kind}: learn, of {ends.total()}", ends[LEARNS] / ends.total(), note=note)
+    healthy = [run for run in runs if run.kinds[0] == "healthy"]
+    failing = [run for run in runs if run.kinds[0] in FAILING]
+    linear = [run for run in runs if run.is_linear]
+    yield share("healthy, and does not learn", [run.outcome != LEARNS for run in healthy])
+    yield share("exploding, vanishing, collapsed or diverged, and learns", [run.outcome == LEARNS for run in failing])
+    yield share(
+        "called linear in effect, and learns what no linear net can", [run.beyond_linear for run in linear], goal=0.0
+    )
+    yield share("contradict themselves", [bool(run.contradictions) for run in runs], goal=0.0)
+
+
+def share(name: str, wrong: Sequence[bool], goal: float = MAX_WRONG) -> Figure:
+    """A share of wrong words beside its goal."""
+    low, high = wilson(sum(wrong), len(wrong))
+    note = f"{sum(wrong)} of {len(wrong)}, {low:.1%} to {high:.1%}"
+    return Figure(name, sum(wrong) / max(1, len(wrong)), at_most=goal, note=note)
+
+
+def wilson(count: int, total: int, z: float = 1.96) -> tuple[float, float]:
+    """The 95 % interval of a share (Wilson 1927)."""
+    if not total:
+        return 0.0, 1.0
+    p, n = count / total, total
+    middle, spread = p + z * z / (2 * n), z * math.sqrt(p * (1 - p) / n + z * z / (4 * n * n))
+    return max(0.0, (middle - spread) / (1 + z * z / n)), min(1.0, (middle + spread) / (1 + z * z / n))
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Draws, trains and judges; prints a table for each seed and writes every run with its words and outcome."""
+    parser = argparse.ArgumentParser(description="Puts the words of drawn runs beside what these do.")
+    parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2])
+    parser.add_argument("--count", type=int, default=300, help="runs for each seed")
+    parser.add_argument("--steps", type=int, default=STEPS)
+    parser.add_argument("--processes", type=int, default=os.cpu_count())
+    parser.add_argument("--json", type=Path, help="file for every run with words and outcome")
+    options = parser.parse_args(arguments)
+    draws = [(seed, cfg) for seed in options.seeds for cfg in drawn(seed, options.count, steps=options.steps)]
+    draws.sort(key=lambda one: -step_seconds(one[1]))  # the longest first, so that no process is last with one
+    with ProcessPoolExecutor(options.processes, mp_context=get_context("spawn")) as pool:
+        results = list(pool.map(judged, [cfg for _, cfg in draws]))
+    by_seed: dict[int, list[Judged]] = {seed: [] for seed in options.seeds}
+    for (seed, _), run in zip(draws, results, strict=True):
+        by_seed[seed].append(run)
+    print(heading())
+    for seed, runs in by_seed.items():
+        for figure in figures(runs):
+            print(show(f"seed {seed}", figure))
+    for run in results:
+        for said in run.contradictions:
+            print(said)
+    if options.json:
+        options.json.write_text(json.dumps({seed: [asdict(run) for run in runs] for seed, runs in by_seed.items()}))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
