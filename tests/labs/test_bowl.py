@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from models.labs.bowl import CONVERGED_SHARE, contour, descent_path, steps_to_converge
+from components.labs.normalization.bowl import steps_text
+from models.labs.bowl import CONVERGED_SHARE, contour, correlation, descent_path, steps_to_converge
 from models.labs.normalization import normalise
 from models.labs.tables import TABLES
 from tests.app_page import charts, sound, words
@@ -56,7 +57,20 @@ def test_the_page_draws_both_bowls_and_says_where_none_is():
     page.session_state["normalization_part"] = "What scale costs"
     sound(page.run())
     assert {"Raw", "Standardised"} <= set(charts(page))
-    assert "Descent on the raw features takes" in words(page)
+    assert "Descent on these two features takes" in words(page)
     page.session_state["normalization_bowl_times"] = 2.2
     sound(page.run())
-    assert "raw features does not arrive in 100,000 steps" in words(page)
+    assert "Descent on these two features diverges raw, diverges standardised" in words(page)
+
+
+def test_descent_beyond_its_bound_diverges():
+    assert steps_text(None, 2.05) == "diverges"
+    assert steps_text(None, 2.0) == "does not arrive in 100,000 steps"
+    assert np.abs(descent_path(SALARY, 2.05, 200)[-1]).max() > 100
+
+
+def test_standardising_leaves_the_correlation():
+    r = correlation(SALARY)
+    assert r == pytest.approx(np.corrcoef(SALARY.T)[0, 1])
+    assert r == pytest.approx(correlation((SALARY - SALARY.mean(0)) / SALARY.std(0)))
+    assert correlation(np.array([[1.0, 2], [1, 3]])) == 0
