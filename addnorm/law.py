@@ -99,6 +99,8 @@ def law_of(sizes: Sequence[float]) -> GrowthLaw:
     rising = logs if log_rate > 0 else [-log for log in logs]
     rival_powers = UNNAMED_POWERS if log_rate >= 0 else (*UNNAMED_POWERS, *POWERS.values())
     rival_distances = [_power_law_distance(rising, power) for power in rival_powers]
+    if kind == "exponential":
+        rival_distances.append(_quadratic_distance(logs if log_rate > 0 else logs[::-1]))
     best, second = sorted([*distances.values(), *rival_distances])[:2]
     fits = distances[kind] <= min(best, MAX_FIT_ERROR * math.log(spread))
     if not fits or second < MIN_MARGIN * best:
@@ -234,6 +236,34 @@ def _power_law_distance(logs: Sequence[float], power: float) -> float:
         return math.inf
     fitted = _clamp([start + gain * index for index in range(len(powers))])
     return _rms_distance(logs, [math.log(value) / power + largest for value in fitted])
+
+
+def _quadratic_distance(logs: Sequence[float]) -> float:
+    """RMS distance, in logarithms, of sizes from the best whose square is a + b l + c l^2, with b and c of at least 0.
+
+    So a stream grows to which branches with a mean add: their spreads in squares, their means in proportion. Infinite
+    if no such curve is positive.
+    """
+    weights = [math.exp(2 * (max(logs) - log)) for log in logs]  # of relative errors of the squares
+    distances = []
+    for powers in ((0, 1, 2), (0, 1), (0, 2)):
+        columns = [[weight * index**power for index, weight in enumerate(weights)] for power in powers]
+        terms = _least_squares(columns)
+        squares = [sum(map(mul, terms, row)) for row in zip(*columns, strict=True)]  # 1 where the fit is exact
+        if all(term >= 0 for term in terms[1:]) and min(squares) > 0:
+            distances.append(_rms_distance([0.0] * len(logs), [math.log(square) / 2 for square in squares]))
+    return min(distances, default=math.inf)
+
+
+def _least_squares(columns: Sequence[Sequence[float]]) -> list[float]:
+    """The factors with which columns come closest to 1, by Gauss's elimination of the normal equations."""
+    rows = [[sum(map(mul, one, other)) for other in columns] + [sum(one)] for one in columns]
+    for at, pivot in enumerate(rows):
+        for row in rows:
+            if row is not pivot:
+                share = row[at] / pivot[at]
+                row[:] = [value - share * other for value, other in zip(row, pivot, strict=True)]
+    return [row[-1] / row[at] for at, row in enumerate(rows)]
 
 
 def _clamp(values: list[float]) -> list[float]:

@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from torch import Tensor, nn
@@ -14,6 +15,7 @@ from addnorm import watch
 from addnorm.law import arrangement_of, law_of, law_of_stream, starting_arrangement, stream_of
 from addnorm.recording import Recording, read
 from components.recordings.page import LIKE
+from models.insight.theory import law
 from models.nets import build_model
 from models.spec import ARRANGEMENTS, RunConfig
 from models.tasks import open_task
@@ -166,6 +168,18 @@ def test_pre_norm_of_one_layer_is_not_said_to_grow_exponentially(tmp_path: Path)
     laws = [law_of(profile(cfg, tmp_path)[0]).kind for cfg in nets]
     assert laws[0] in {"linear", "none"}
     assert laws[1] == "linear"
+
+
+@pytest.mark.parametrize("gain", [0.5, 1.0, 2.0])
+@pytest.mark.parametrize("depth", [7, 10, 16, 24])
+@pytest.mark.parametrize("activation", ["relu", "gelu", "sigmoid"])
+def test_branches_with_a_mean_are_never_called_exponential(activation: str, depth: int, gain: float) -> None:
+    """By the mean-field law, not by a net: spreads add up in squares, means in proportion."""
+    for scale in (1.0, 0.3):
+        cfg = net("pre-norm", depth=depth, layers_per_branch=1, activation=activation)
+        sizes = np.sqrt(law(replace(cfg, init_gain=gain, branch_scale=scale)).mean_square)[1:]
+        for either_way in (sizes, sizes[::-1]):
+            assert law_of_stream(either_way.tolist()).kind != "exponential"
 
 
 @pytest.mark.parametrize("sites", [6, 12, 24, 48, 96])
