@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import torch
 
-from benchmarks import cost, families, findings, instruments, maps, remedies, seeds, training, verdicts, watch
+from benchmarks import cost, families, findings, instruments, maps, papers, remedies, seeds, training, verdicts, watch
 from benchmarks.report import Figure, heading, machine, show
 from benchmarks.timing import default_step_seconds, stolen_ticks
 
@@ -25,8 +25,9 @@ BENCHMARKS: dict[str, Callable[[], Iterable[Figure]]] = {
     "verdicts": verdicts.verdicts,
     "findings": findings.findings,
     "families": families.families,
+    "papers": papers.papers,
 }
-LONG = ("verdicts", "findings", "families")
+LONG = ("verdicts", "findings", "families", "papers")
 
 
 def main(

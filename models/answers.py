@@ -333,15 +333,16 @@ class Trial:
     results: tuple[TrialResult, ...]
 
 
-# --- steps of gradient descent, of K seeds ---
+# --- steps of gradient descent ---
 
 
 @dataclass(frozen=True)
 class Update:
-    """RMS change of the logits by one step of gradient descent."""
+    """RMS change of the logits by one step of gradient descent, and the L2 norm of a gradient before it."""
 
-    matrices: np.ndarray  # if the step moves the blocks' matrices only, (K,)
-    everything: np.ndarray  # if it moves all parameters, (K,)
+    matrices: float  # if the step moves the blocks' matrices only
+    everything: float  # if it moves all parameters
+    last_gradient: float  # of the last block's last matrix
 
 
 @dataclass(frozen=True)
@@ -349,8 +350,8 @@ class Smoothness:
     """Largest change of the gradient along a training step, relative to its norm, at F steps."""
 
     steps: np.ndarray  # (F,)
-    change: np.ndarray  # (K, F); NaN once a run has diverged
-    loss: np.ndarray  # of every step, (K, steps)
+    change: np.ndarray  # (F,); NaN once the run has diverged
+    loss: np.ndarray  # of every step, (steps,)
 
 
 @dataclass(frozen=True)
@@ -358,8 +359,8 @@ class EdgeOfStability:
     """Largest eigenvalue of the Hessian under full-batch gradient descent, at F steps."""
 
     steps: np.ndarray  # (F,)
-    sharpness: np.ndarray  # (K, F); NaN once a run has diverged
-    loss: np.ndarray  # of every step, (K, steps)
+    sharpness: np.ndarray  # (F,); NaN once the run has diverged
+    loss: np.ndarray  # of every step, (steps,)
     rate: float
 
 

@@ -7,7 +7,7 @@ Lessons, claims and papers are experiments. Their words, nets and options are fi
 import inspect
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from threading import Lock
 from types import ModuleType
@@ -103,18 +103,22 @@ class Plane:
 
 @dataclass(frozen=True)
 class Judgement:
-    """A judge's decision: an option, values of the text's placeholders, a table by column, charts."""
+    """A judge's decision: an option, values of the text's placeholders, tables by column, charts.
+
+    `tests`: the statements that were judged, each with its bound, number and verdict.
+    """
 
     answer: str
     numbers: Mapping[str, Any]
     table: Mapping[str, Any] = field(default_factory=dict)
     lines: Lines | None = None
     plane: Plane | None = None
+    tests: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class Finding:
-    """A judgement in words: an option, a sentence, the condition under which the option holds, a table, charts."""
+    """A judgement in words: an option, a sentence, the condition under which the option holds, tables, charts."""
 
     answer: str
     sentence: str
@@ -122,6 +126,7 @@ class Finding:
     table: Mapping[str, Any] = field(default_factory=dict)
     lines: Lines | None = None
     plane: Plane | None = None
+    tests: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -169,7 +174,9 @@ class Experiment:
         for name in self.words:
             sentence = sentence.replace(name, self.words[name])
         condition = fill(self.condition_text, judgement.numbers)
-        return Finding(judgement.answer, sentence, condition, judgement.table, judgement.lines, judgement.plane)
+        return Finding(
+            judgement.answer, sentence, condition, judgement.table, judgement.lines, judgement.plane, judgement.tests
+        )
 
 
 @dataclass(frozen=True)
@@ -195,12 +202,13 @@ def judge(numbers: str) -> Callable[[Callable[..., Judgement]], Callable[..., Ju
 
 
 def functions_of(module: ModuleType) -> dict[str, Numbers]:
-    """The functions without parameters that a module defines, by name."""
+    """The functions that a module defines and that need no argument, by name."""
     functions = {name: value for name, value in vars(module).items() if callable(value) and not name.startswith("_")}
     return {
         name: function
         for name, function in functions.items()
-        if function.__module__ == module.__name__ and not inspect.signature(function).parameters
+        if function.__module__ == module.__name__
+        and all(p.default is not p.empty for p in inspect.signature(function).parameters.values())
     }
 
 
@@ -262,7 +270,8 @@ def take_topic(text: Document, topics: Sequence[str]) -> str:
 def take_sources(text: Document, functions: Mapping[str, Numbers]) -> dict[str, Source]:
     """Sources of a file by name, from its `numbers` and `nets`.
 
-    Numbers are computed. A net has the fields of `every_net` and its own, and is measured by its `measure`.
+    Numbers are computed. A net has the fields of `every_net` and its own, and is measured by its `measure`. An
+    instrument measures each of several seeds under a name of its own, which ends in ", seed 0" for the first.
     """
     by_name: dict[str, Source] = {}
     for name, computation in text.take("numbers", dict, {}).items():
@@ -281,9 +290,12 @@ def take_sources(text: Document, functions: Mapping[str, Numbers]) -> dict[str, 
         if measure == "trained":
             by_name[name] = Trained(cfg, seeds)
         elif measure == "before training":
-            by_name[name] = Answered(SIGNAL, cfg, {"step": 0})
+            by_name[name] = Answered(SIGNAL, cfg, {"step": 0} | ({"count": seeds} if seeds > 1 else {}))
         elif measure in QUESTIONS:
-            by_name[name] = Answered(QUESTIONS[measure], cfg, {"step": cfg.steps if trained else 0})
+            for seed in range(seeds):
+                seeded = f"{name}, seed {seed}" if seeds > 1 else name
+                step = cfg.steps if trained else 0
+                by_name[seeded] = Answered(QUESTIONS[measure], replace(cfg, seed=cfg.seed + seed), {"step": step})
         else:
             raise text.fault(f"a net is not measured by “{measure}”", str(measure))
     return by_name

@@ -8,10 +8,10 @@ from components.shell.hidden_parts import is_hidden
 from components.shell.link import MAPS
 from components.shell.page_links import link_to_compare, link_to_playground
 from components.shell.session import Key
-from components.shell.text import badge, with_badge, with_explained_words
+from components.shell.text import badge, named_table, with_badge, with_explained_words
 from models.content import Texts
 from models.experiment import Finding
-from models.papers.judging import HOLDS, MIN_SEEDS, NOT_HERE, PARTLY
+from models.papers.judging import HOLDS, NOT_HERE, PARTLY
 from models.papers.papers import Paper
 
 TEXTS = Texts("papers")
@@ -30,6 +30,7 @@ def draw(paper: Paper) -> bool:
         running, finding = _draw_experiment(paper)
     with right:
         if finding is not None:
+            named_table(TEXTS("statements"), paper.statements(finding))
             experiment.draw_finding(finding, paper.question, f"paper_{paper.key}")
         elif paper.opened:
             show_blocks({name: paper.nets[name] for name in paper.opens}, f"paper_{paper.key}")
@@ -87,7 +88,7 @@ def _draw_links(paper: Paper) -> None:
     if len(paper.opened) == 1:
         link_to_playground(paper.opened[0])
     elif paper.opened:
-        link_to_compare(paper.opened, seeds=MIN_SEEDS)
+        link_to_compare(paper.opened, seeds=paper.opened_seeds)
     if paper.map:
         label = TEXTS("again" if paper.recorded else "map")
         st.page_link(MAPS, label=label, icon=":material/grid_on:", query_params={"map": paper.map})

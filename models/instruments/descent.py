@@ -1,11 +1,11 @@
 """Effects of gradient descent: change of logits, change of the gradient along a step, sharpness under full batches.
 
-Each instrument measures SEEDS seeds, starting with the configuration's own. Legend: K seeds, F measured steps.
+Legend: F measured steps.
 """
 
+import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
-from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -21,7 +21,6 @@ from models.spec import RunConfig
 from models.training import Replays, Run, Snapshot, Work, cross_entropy, snapshot_of
 from models.training.replay import evenly_spaced_steps, rescale_progress, train_to
 
-SEEDS = 3
 SAMPLES = 200  # of full-batch descent
 GRADIENT_STEPS = 11  # steps of a run at which the gradient along a step is measured
 SHARPNESS_STEPS = 25  # steps between two measurements of the sharpness
@@ -31,42 +30,32 @@ MAX_SHIFT = 0.5
 MAX_SCALE = 1.25
 
 
-def seeded_configurations(cfg: RunConfig) -> list[RunConfig]:
-    return [replace(cfg, seed=cfg.seed + at) for at in range(SEEDS)]
-
-
 # --- the change of the logits ---
 
 
 def update(replays: Replays, cfg: RunConfig, *, step: int) -> Work[Update]:
-    """How far a step moves its batch's logits, if only the blocks' matrices take it, or all parameters."""
-    rows = []
-    for at, seeded in enumerate(seeded_configurations(cfg)):
-        snapshot = yield from rescale_progress(
-            replays.snapshot(seeded, min(step, cfg.steps)), at / SEEDS, (at + 1) / SEEDS
-        )
-        rows.append(logit_changes(snapshot))
-    matrices, everything = np.array(rows).T
-    return Update(matrices, everything)
+    """How far a step moves its batch's logits, and the gradient of the last block's last matrix."""
+    return logit_changes((yield from replays.snapshot(cfg, min(step, cfg.steps))))
 
 
-def logit_changes(snapshot: Snapshot) -> tuple[float, float]:
+def logit_changes(snapshot: Snapshot) -> Update:
     """RMS change of the logits if only the blocks' matrices take a step, and if all parameters do."""
     model, x, y = snapshot.exact()
     parameters = {name: p for name, p in model.named_parameters() if p.requires_grad}
-    matrices = {name for name, p in parameters.items() if name.startswith("stream.blocks.") and p.ndim > 1}
+    matrices = [name for name, p in parameters.items() if name.startswith("stream.blocks.") and p.ndim > 1]
     logits = model(x)
     gradients = torch.autograd.grad(cross_entropy(logits, y), [*parameters.values()], allow_unused=True)
     start = [p.detach().clone() for p in parameters.values()]
     changes = []
-    for moved in (matrices, set(parameters)):
+    for moved in (matrices, parameters):
         with torch.no_grad():
             for (name, p), gradient in zip(parameters.items(), gradients, strict=True):
                 if gradient is not None and name in moved:
                     p.sub_(gradient, alpha=snapshot.cfg.lr)
             changes.append((model(x) - logits).square().mean().sqrt().item())
         _copy_into([*parameters.values()], start)
-    return changes[0], changes[1]
+    last = dict(zip(parameters, gradients, strict=True))[matrices[-1]]
+    return Update(*changes, math.nan if last is None else last.norm().item())
 
 
 # --- the change of the gradient ---
@@ -75,18 +64,16 @@ def logit_changes(snapshot: Snapshot) -> tuple[float, float]:
 def smoothness(_replays: Replays, cfg: RunConfig, *, step: int, noise: bool = False) -> Work[Smoothness]:
     """Change of the gradient along a step, at GRADIENT_STEPS steps; `noise` adds noise behind every batch norm."""
     steps = evenly_spaced_steps(min(step, cfg.steps), GRADIENT_STEPS)
-    changes = np.full((SEEDS, len(steps)), np.nan)
-    losses = np.full((SEEDS, max(steps[-1], 1)), np.nan)
-    for seed, seeded in enumerate(seeded_configurations(cfg)):
-        run = Run(seeded, probe=False, frames=False)
-        with noise_behind_norms(run.model, seeded.seed) if noise else nullcontext():
-            for at, step_to_measure in enumerate(steps):
-                low, high = ((seed + part / len(steps)) / SEEDS for part in (at, at + 1))
-                yield from rescale_progress(train_to(run, step_to_measure), low, high)
-                if run.step < step_to_measure:
-                    break
-                changes[seed, at] = gradient_change(run)
-        losses[seed, : run.step] = run.trace().loss[: run.step]
+    changes = np.full(len(steps), np.nan)
+    losses = np.full(max(steps[-1], 1), np.nan)
+    run = Run(cfg, probe=False, frames=False)
+    with noise_behind_norms(run.model, cfg.seed) if noise else nullcontext():
+        for at, step_to_measure in enumerate(steps):
+            yield from rescale_progress(train_to(run, step_to_measure), at / len(steps), (at + 1) / len(steps))
+            if run.step < step_to_measure:
+                break
+            changes[at] = gradient_change(run)
+    losses[: run.step] = run.trace().loss[: run.step]
     return Smoothness(np.array(steps), changes, losses)
 
 
@@ -145,22 +132,21 @@ def edge_of_stability(_replays: Replays, cfg: RunConfig, *, step: int) -> Work[E
     """Sharpness every SHARPNESS_STEPS steps up to `step` of descent in which every step takes the same samples."""
     last = min(step, cfg.steps)
     steps = [*range(0, last + 1, SHARPNESS_STEPS)]
-    values = np.full((SEEDS, len(steps)), np.nan)
-    losses = np.full((SEEDS, max(last, 1)), np.nan)
-    for seed, seeded in enumerate(seeded_configurations(cfg)):
-        run = Run(seeded, probe=False, frames=False)
-        run.task = FullBatch(run.task, SAMPLES)  # type: ignore[assignment]
-        start = None
-        for at, step_to_measure in enumerate(steps):
-            low, middle, high = ((seed + (at + part) / len(steps)) / SEEDS for part in (0, 0.3, 1))
-            yield from rescale_progress(train_to(run, step_to_measure), low, middle)
-            if run.step < step_to_measure:
-                break
-            eigenvalue, _ = yield from rescale_progress(sharpness_of(snapshot_of(run), start), middle, high)
-            values[seed, at] = eigenvalue.value
-            start = eigenvalue.finite_vector
-        yield from train_to(run, last)
-        losses[seed, : run.step] = run.trace().loss[: run.step]
+    values = np.full(len(steps), np.nan)
+    losses = np.full(max(last, 1), np.nan)
+    run = Run(cfg, probe=False, frames=False)
+    run.task = FullBatch(run.task, SAMPLES)  # type: ignore[assignment]
+    start = None
+    for at, step_to_measure in enumerate(steps):
+        low, middle, high = ((at + part) / len(steps) for part in (0, 0.3, 1))
+        yield from rescale_progress(train_to(run, step_to_measure), low, middle)
+        if run.step < step_to_measure:
+            break
+        eigenvalue, _ = yield from rescale_progress(sharpness_of(snapshot_of(run), start), middle, high)
+        values[at] = eigenvalue.value
+        start = eigenvalue.finite_vector
+    yield from train_to(run, last)
+    losses[: run.step] = run.trace().loss[: run.step]
     return EdgeOfStability(np.array(steps), values, losses, cfg.lr)
 
 

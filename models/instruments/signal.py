@@ -17,16 +17,16 @@ SEEDS = 6  # enough for a stable mean of log-normal factors
 TOKENS = 128  # Gaussian tokens fed to each net
 
 
-def signal(replays: Replays, cfg: RunConfig, *, step: int) -> Work[SignalAtInit]:
-    """Measures SEEDS untrained nets, starting with the configuration's own seed. `step` is not used."""
-    seeds = tuple((cfg.seed + offset) % 2**31 for offset in range(SEEDS))
+def signal(replays: Replays, cfg: RunConfig, *, step: int, count: int = SEEDS) -> Work[SignalAtInit]:
+    """Measures `count` untrained nets, starting with the configuration's own seed. `step` is not used."""
+    seeds = tuple((cfg.seed + offset) % 2**31 for offset in range(count))
     measurements_by_seed: list[tuple[np.ndarray, ...]] = []
     for index, seed in enumerate(seeds):
         measured = signal_at_init(cfg, (seed,), TOKENS)
-        yield (index + 0.5) / SEEDS
+        yield (index + 0.5) / count
         forward, backward = _branch_gains(build_model(replace(cfg, seed=seed)), cfg)
         measurements_by_seed.append((measured.mean_square[0], measured.grad_norm[0], forward, backward))
-        yield (index + 1) / SEEDS
+        yield (index + 1) / count
     fields = [np.stack(arrays) for arrays in zip(*measurements_by_seed, strict=True)]
     return SignalAtInit(seeds, *fields)
 

@@ -1,31 +1,115 @@
-"""Shared by the judges of papers: the verdict on a list of statements, and fits on log axes."""
+"""Shared by the judges of papers: statements with bounds, their verdict from the seeds' interval, fits on log axes."""
 
+import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from models.experiment import Judgement
+from models.insight.outcome import final_loss
+from models.trace import Trace
 
-# Answers of a verdict.
+# Answers of a verdict, and of a statement that its seeds do not decide.
 HOLDS = "holds here"
 PARTLY = "holds in part"
 NOT_HERE = "does not show here"
+UNDECIDED = "undecided"
 MIN_SEEDS = 3  # that a verdict needs
+# Two-sided 95 % quantiles of Student's t by degrees of freedom, and of the normal distribution.
+T_QUANTILES = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262)
+NORMAL_QUANTILE = 1.960
+
+
+@dataclass(frozen=True)
+class Statement:
+    """What a paper says of one number, `number`, and the bounds within which that shows.
+
+    `because`: why it does not show in the toy; empty where it does.
+    """
+
+    says: str
+    number: str
+    at_least: float = -math.inf
+    at_most: float = math.inf
+    because: str = ""
+
+    @property
+    def bound(self) -> str:
+        """The bounds in words."""
+        if math.isinf(self.at_most):
+            return f"at least {self.at_least:g}"
+        return f"at most {self.at_most:g}" if math.isinf(self.at_least) else f"{self.at_least:g} to {self.at_most:g}"
+
+    def verdict(self, low: float, high: float) -> str:
+        """HOLDS if the interval is within the bounds, NOT_HERE if it is outside, UNDECIDED if it crosses one."""
+        if self.at_least <= low and high <= self.at_most:
+            return HOLDS
+        return NOT_HERE if high < self.at_least or low > self.at_most else UNDECIDED
+
+
+def interval(by_seed: np.ndarray) -> tuple[float, float, float]:
+    """Mean over seeds (K,) and its 95 % interval: Student's t, and Wilson's for a share (booleans)."""
+    values = np.asarray(by_seed)
+    count, mean = len(values), float(np.mean(values))
+    if values.dtype == bool:
+        square = NORMAL_QUANTILE**2 / count
+        centre = (mean + square / 2) / (1 + square)
+        half = math.sqrt(square * mean * (1 - mean) + square**2 / 4) / (1 + square)
+        return mean, centre - half, centre + half
+    half = T_QUANTILES[count - 2] * float(np.std(values, ddof=1)) / math.sqrt(count)
+    return mean, mean - half, mean + half
 
 
 def judge_statements(
-    statements: Sequence[str], holds: Sequence[bool], numbers: Mapping[str, Any], **shown: Any
+    statements: Sequence[Mapping[str, Any]], measured: Sequence[np.ndarray], numbers: Mapping[str, Any], **shown: Any
 ) -> Judgement:
-    """Judgement of statements, each of which `holds` or not; adds those that do not to `numbers` as `missed`.
+    """Judgement of statements from a number per seed, or a boolean, for each: `measured`, (K,) each.
 
-    `shown`: fields of the Judgement to draw, such as `table` and `lines`.
+    Adds to `numbers` those that do not show, and why, as `missed`. `shown`: fields of the Judgement to draw, such as
+    `table` and `lines`.
     """
-    answer = PARTLY if any(holds) else NOT_HERE
-    if all(holds):
-        answer = HOLDS
-    missed = [statement for statement, is_true in zip(statements, holds, strict=True) if not is_true]
-    return Judgement(answer, {**numbers, "missed": "; ".join(missed)}, **shown)
+    stated = [Statement(**statement) for statement in statements]
+    intervals = [interval(by_seed) for by_seed in measured]
+    verdicts = [one.verdict(low, high) for one, (_, low, high) in zip(stated, intervals, strict=True)]
+    held = [verdict == HOLDS for verdict in verdicts]
+    answer = HOLDS if all(held) else PARTLY if any(held) else NOT_HERE
+    missed = []
+    for one, verdict in zip(stated, verdicts, strict=True):
+        if verdict != HOLDS:
+            undecided = f" ({UNDECIDED}: the interval crosses the bound)" if verdict == UNDECIDED else ""
+            missed.append(one.says + undecided + (f", because {one.because}" if one.because else ""))
+    tests = {
+        "statement": [one.says for one in stated],
+        "number": [one.number for one in stated],
+        "bound": [one.bound for one in stated],
+        "mean": [mean for mean, _, _ in intervals],
+        "95 %, from": [low for _, low, _ in intervals],
+        "to": [high for _, _, high in intervals],
+        "result": verdicts,
+    }
+    return Judgement(answer, {**numbers, "missed": "; ".join(missed)}, tests=tests, **shown)
+
+
+def final_losses(values: Mapping[str, Sequence[Trace]], worst: float) -> dict[str, np.ndarray]:
+    """Final training losses by net, one per seed, at most `worst`, which also stands for a run that diverged."""
+    return {name: np.array([min(final_loss(trace), worst) for trace in traces]) for name, traces in values.items()}
+
+
+def measures(values: Mapping[str, Any], net: str) -> list[Any]:
+    """Values of a net that an instrument measured, one per seed."""
+    return [value for name, value in values.items() if name.startswith(f"{net}, seed ")]
+
+
+def spread(of: str, by_net: Mapping[str, np.ndarray]) -> dict[str, Any]:
+    """Table of a number (K,) by net: mean, least and most of the seeds."""
+    return {
+        "net": list(by_net),
+        f"{of}, mean": [float(np.mean(by_seed)) for by_seed in by_net.values()],
+        "least seed": [float(np.min(by_seed)) for by_seed in by_net.values()],
+        "most": [float(np.max(by_seed)) for by_seed in by_net.values()],
+    }
 
 
 def slope(x: Sequence[float], y: np.ndarray) -> float:

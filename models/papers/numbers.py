@@ -1,7 +1,7 @@
 """Random nets before training that reproduce mean-field results of papers. numpy, float64.
 
-The functions without arguments return the numbers of a paper by name; random draws are seeded. Legend: K seeds,
-L layers, N width, B samples.
+The functions that need no argument return the numbers of a paper by name, from SEEDS seeds on which nothing was tuned;
+their `depth` multiplies the numbers of layers. Legend: K seeds, L layers, N width, B samples.
 
 Sources: mean-field depth scales (Schoenholz 2017, 1611.01232), fluctuations of the length (Hanin 2018, 1803.01719),
 exploding gradients with batch norm (Yang 2019, 1902.08129), shattered gradients (Balduzzi 2017, 1702.08591).
@@ -15,7 +15,9 @@ import numpy as np
 from models.insight.gaussian import moments
 from models.maps.prepared import CHECKS, recorded_check
 
-SEEDS = 3
+FIRST_SEED = 100  # the cards' bounds were chosen on seeds below it
+SEEDS = 10
+PLANE_SEEDS = 3  # of each cell of the map
 WEIGHT_VARIANCES = (1.0, 1.761, 4.0)  # ordered, critical, chaotic
 BIAS_VARIANCE = 0.05
 XS = (1.0, 1.5, 2.0, 2.5, 3.0, 3.5, 4.0)  # weight variances of the map of order and chaos
@@ -23,6 +25,10 @@ YS = (0.0, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5)  # its bias variances
 # Nets of the gradient profiles.
 PROFILE_WIDTH = 400
 PROFILE_LAYERS = 30
+# Pairs of inputs whose correlation starts this far above and below its fixed point.
+PAIRS = 128
+OFFSET = 0.15
+CORRELATION_LAYERS = 8
 # Nets of the map.
 PLANE_WIDTH = 200
 PLANE_LAYERS = 20
@@ -30,8 +36,9 @@ MAX_ITERATIONS = 500  # of the search for a fixed point
 CONVERGED = 1e-9  # relative change of an iteration that ends the search
 MAX_BIAS_VARIANCE = 4.0  # upper end of the search for the edge of chaos
 HALVINGS = 20  # bisections of that search
-DRAWS = 400  # nets of each shape
+DRAWS = 40  # nets of each shape and seed
 SHAPES = ((64, 8), (64, 16), (64, 32), (128, 16))  # width, layers
+RESIDUAL_DECAY = 0.9  # the branch of layer l has this weight to the power of l, so that the mean length stays bounded
 # Nets with batch norm.
 BATCH = 256
 NORMED_WIDTH = 300
@@ -57,6 +64,47 @@ def fixed_point(weight_variance: float, bias_variance: float) -> float:
 def chi(weight_variance: float, bias_variance: float) -> float:
     """Factor chi per layer of a gradient's mean square: weight variance times E tanh'^2 at the fixed point."""
     return weight_variance * moments("tanh", fixed_point(weight_variance, bias_variance)).slope
+
+
+@cache
+def fixed_correlation(weight_variance: float, bias_variance: float) -> tuple[float, float]:
+    """Stable fixed point c* of the correlation of two inputs, and its slope weight variance times E phi' phi' there.
+
+    The correlation's depth scale is -1 / ln of the slope (Schoenholz 2017, 1611.01232); where c* is 1 the slope is chi.
+    """
+    nodes, weights = np.polynomial.hermite_e.hermegauss(80)
+    weights = np.outer(weights, weights) / weights.sum() ** 2
+    square = fixed_point(weight_variance, bias_variance)
+    first = np.sqrt(square) * nodes[:, None]
+    c = 0.5
+    for _ in range(MAX_ITERATIONS):
+        second = c * first + np.sqrt(square * max(0.0, 1 - c * c)) * nodes
+        covariance = weight_variance * float((weights * np.tanh(first) * np.tanh(second)).sum()) + bias_variance
+        previous, c = c, min(1.0, covariance / square)
+        if abs(c - previous) < CONVERGED:
+            break
+    second = c * first + np.sqrt(square * max(0.0, 1 - c * c)) * nodes
+    slopes = (1 - np.tanh(first) ** 2) * (1 - np.tanh(second) ** 2)
+    return c, weight_variance * float((weights * slopes).sum())
+
+
+def correlation_gaps(weight_variance: float, bias_variance: float, seed: int, layers: int) -> np.ndarray:
+    """Gap of two mean correlations, which start OFFSET above and below c*, at every layer of a tanh net, (L + 1,)."""
+    rng = np.random.default_rng(seed)
+    square = fixed_point(weight_variance, bias_variance)
+    fixed, _ = fixed_correlation(weight_variance, bias_variance)
+    one, other = rng.standard_normal((2, PAIRS, PROFILE_WIDTH))
+    starts = [c * one + np.sqrt(1 - c * c) * other for c in (fixed + OFFSET, fixed - OFFSET)]
+    h = np.sqrt(square) * np.stack([one, *starts])
+    gaps = []
+    for layer in range(layers + 1):
+        lengths = np.linalg.norm(h, axis=2)
+        above, below = ((h[0] * h[i]).sum(1) / (lengths[0] * lengths[i]) for i in (1, 2))
+        gaps.append(float((above - below).mean()))
+        if layer < layers:
+            weights = np.sqrt(weight_variance / PROFILE_WIDTH) * rng.standard_normal((PROFILE_WIDTH, PROFILE_WIDTH))
+            h = np.tanh(h) @ weights + np.sqrt(bias_variance) * rng.standard_normal(PROFILE_WIDTH)
+    return np.array(gaps)
 
 
 def critical_bias_variance(weight_variance: float) -> float:
@@ -88,25 +136,33 @@ def gradient_profile(weight_variance: float, bias_variance: float, seed: int, wi
 
 
 @cache
-def order_and_chaos() -> dict[str, Any]:
-    """Gradient profiles (K, L + 1) by weight variance, chi, and a map of the factor per layer over both variances."""
+def order_and_chaos(depth: float = 1.0) -> dict[str, Any]:
+    """Gradient profiles (K, L + 1) by weight variance, gaps of correlations in chaos (K, L' + 1), and a map of factors.
+
+    With the formulas' chi by variance, and slope of the correlation in chaos.
+    """
+    seeds = range(FIRST_SEED, FIRST_SEED + SEEDS)
+    layers = round(depth * PROFILE_LAYERS)
     profiles = {
-        variance: np.stack(
-            [gradient_profile(variance, BIAS_VARIANCE, seed, PROFILE_WIDTH, PROFILE_LAYERS) for seed in range(SEEDS)]
-        )
+        variance: np.stack([gradient_profile(variance, BIAS_VARIANCE, seed, PROFILE_WIDTH, layers) for seed in seeds])
         for variance in WEIGHT_VARIANCES
     }
+    chaotic = WEIGHT_VARIANCES[-1]
+    gap_layers = round(depth * CORRELATION_LAYERS)
+    gaps = np.stack([correlation_gaps(chaotic, BIAS_VARIANCE, seed, gap_layers) for seed in seeds])
     cells = np.ones((len(YS), len(XS)))
     for row, bias_variance in enumerate(YS):
         for column, weight_variance in enumerate(XS):
             ends = [
                 gradient_profile(weight_variance, bias_variance, seed, PLANE_WIDTH, PLANE_LAYERS)[[0, -1]]
-                for seed in range(SEEDS)
+                for seed in seeds[:PLANE_SEEDS]
             ]
             cells[row, column] = np.exp(np.mean([np.log(start / end) for start, end in ends]) / PLANE_LAYERS)
     return {
         "profiles": profiles,
+        "gaps": gaps,
         "chi": {variance: chi(variance, BIAS_VARIANCE) for variance in WEIGHT_VARIANCES},
+        "correlation slope": fixed_correlation(chaotic, BIAS_VARIANCE)[1],
         "xs": XS,
         "ys": YS,
         "cells": cells,
@@ -114,26 +170,39 @@ def order_and_chaos() -> dict[str, Any]:
     }
 
 
-def length_ratios(width: int, layers: int, *, residual: bool) -> np.ndarray:
-    """Squared length of random ReLU nets' output over that of their input, with He's weights, (DRAWS,).
+def length_variances(width: int, layers: int, seed: int, *, residual: bool) -> float:
+    """Variance across layers of the log of the squared length of random ReLU nets with He's weights, mean over DRAWS.
 
-    A residual net adds each layer's output over L (Hanin 2018, 1803.01719).
+    Around the mean net. The branch of layer l of a residual net has the weight RESIDUAL_DECAY^l (Hanin 2018,
+    1803.01719).
     """
-    rng = np.random.default_rng(3)
+    rng = np.random.default_rng(seed)
     x = rng.standard_normal((DRAWS, width))
-    start = (x**2).mean(1)
-    for _ in range(layers):
+    logs = []
+    for layer in range(1, layers + 1):
         weights = rng.standard_normal((DRAWS, width, width), np.float32) * np.float32(np.sqrt(2 / width))
         out = np.maximum(np.einsum("kij,kj->ki", weights, x), 0.0)
-        x = x + out / layers if residual else out
-    return np.asarray((x**2).mean(1) / start)
+        x = x + RESIDUAL_DECAY**layer * out if residual else out
+        logs.append(np.log((x**2).mean(1)))
+    walks = np.stack(logs)  # (L, DRAWS)
+    return float((walks - walks.mean(1, keepdims=True)).var(0).mean()) * DRAWS / (DRAWS - 1)
 
 
 @cache
-def fluctuations() -> dict[str, Any]:
-    """Log of the length ratios (DRAWS,), by kind of net and shape."""
+def fluctuations(depth: float = 1.0) -> dict[str, Any]:
+    """Variances across layers (K,), by kind of net and shape."""
+    shapes = [(width, round(depth * layers)) for width, layers in SHAPES]
     return {
-        kind: {shape: np.log(length_ratios(*shape, residual=kind == "residual")) for shape in SHAPES}
+        kind: {
+            shape: np.array(
+                [
+                    length_variances(*shape, seed, residual=kind == "residual")
+                    for seed in range(FIRST_SEED, FIRST_SEED + SEEDS)
+                ]
+            )
+            for shape in shapes
+            if kind == "plain" or shape[0] == SHAPES[0][0]
+        }
         for kind in ("plain", "residual")
     }
 
@@ -144,12 +213,12 @@ def batch_norm(h: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return (h - h.mean(0)) / spread, spread
 
 
-def batch_norm_gradients(seed: int, activation: str, *, skip: bool) -> np.ndarray:
+def batch_norm_gradients(seed: int, activation: str, depth: int, *, skip: bool) -> np.ndarray:
     """Mean square of the gradient at every layer of a random net with batch norm, from the input on, (L + 1,)."""
     rng = np.random.default_rng(seed)
     x = rng.standard_normal((BATCH, NORMED_WIDTH))
     layers = []
-    for _ in range(NORMED_LAYERS):
+    for _ in range(depth):
         weights = rng.standard_normal((NORMED_WIDTH, NORMED_WIDTH)) / np.sqrt(NORMED_WIDTH)
         h, spread = batch_norm(x @ weights)
         active = h > 0 if activation == "relu" else np.ones_like(h)
@@ -166,7 +235,7 @@ def batch_norm_gradients(seed: int, activation: str, *, skip: bool) -> np.ndarra
 
 
 @cache
-def batch_norm_explodes() -> dict[str, Any]:
+def batch_norm_explodes(depth: float = 1.0) -> dict[str, Any]:
     """Gradient profiles (K, L + 1) of nets with batch norm: ReLU, linear, and ReLU with a skip (1902.08129)."""
     nets = {
         "ReLU": ("relu", False),
@@ -174,7 +243,12 @@ def batch_norm_explodes() -> dict[str, Any]:
         "ReLU with a skip": ("relu", True),
     }  # activation, skip
     return {
-        name: np.stack([batch_norm_gradients(seed, activation, skip=skip) for seed in range(SEEDS)])
+        name: np.stack(
+            [
+                batch_norm_gradients(seed, activation, round(depth * NORMED_LAYERS), skip=skip)
+                for seed in range(FIRST_SEED, FIRST_SEED + SEEDS)
+            ]
+        )
         for name, (activation, skip) in nets.items()
     }
 
@@ -204,16 +278,44 @@ def gradient_correlation(kind: str, layers: int, seed: int) -> float:
     return float((cosines.sum() - SHATTERED_SAMPLES) / pairs)
 
 
+def correlation_law(kind: str, layers: int) -> float:
+    """The correlation of `gradient_correlation` in a wide net and a large batch.
+
+    Each factor is what the layer does to the gradients' covariance over what it does to their variance. In plain nets a
+    quarter of the units is on for both samples, and half for one. Batch norm removes the mean of a branch's ReLU, so
+    the variance V that it divides by grows by 1 - 1/pi a layer, and the factor is (1 + 1/2V) / (1 + 1/V); for many
+    layers the correlation falls as L^(-pi / 2(pi - 1)). Without it samples get alike, by the arc-cosine kernel.
+    """
+    if kind == "plain":
+        return 0.5**layers
+    if kind == "residual with batch norm":
+        variance = 1 + (1 - 1 / np.pi) * np.arange(layers)
+        return float(np.prod((1 + 0.5 / variance) / (1 + 1 / variance)))
+    square, product, correlation = 1.0, 0.0, 1.0
+    for _ in range(layers):
+        angle = np.arccos(product / square)
+        correlation *= (1 + (np.pi - angle) / np.pi) / 2
+        product += square * (np.sin(angle) + (np.pi - angle) * np.cos(angle)) / np.pi
+        square *= 2
+    return float(correlation)
+
+
 @cache
-def shattered() -> dict[str, Any]:
-    """Correlation of input gradients by kind of net, (K, depths), and the depths (Balduzzi 2017, 1702.08591)."""
+def shattered(depth: float = 1.0) -> dict[str, Any]:
+    """Correlation of input gradients by kind of net, (K, depths), its law, and the depths (Balduzzi, 1702.08591)."""
+    layers = tuple(round(depth * count) for count in SHATTERED_LAYERS)
+    kinds = ("plain", "residual", "residual with batch norm")
     correlations = {
         kind: np.array(
-            [[gradient_correlation(kind, layers, seed) for layers in SHATTERED_LAYERS] for seed in range(SEEDS)]
+            [
+                [gradient_correlation(kind, count, seed) for count in layers]
+                for seed in range(FIRST_SEED, FIRST_SEED + SEEDS)
+            ]
         )
-        for kind in ("plain", "residual", "residual with batch norm")
+        for kind in kinds
     }
-    return {"layers": SHATTERED_LAYERS, "correlation": correlations}
+    law = {kind: np.array([correlation_law(kind, count) for count in layers]) for kind in kinds}
+    return {"layers": layers, "correlation": correlations, "law": law}
 
 
 @cache

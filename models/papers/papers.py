@@ -1,11 +1,19 @@
 """Results of papers, each with the set-up that reproduces it at toy scale, loaded from `content/en/papers/`."""
 
-from dataclasses import dataclass
-from functools import partial
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cache, partial
+from pathlib import Path
+from typing import Any
 
 from models.content import Content, Document
 from models.experiment import (
+    Computed,
     Experiment,
+    Finding,
+    Source,
+    Trained,
     check_links,
     check_stated_numbers,
     experiment_fields,
@@ -13,11 +21,13 @@ from models.experiment import (
     functions_of,
     take_topic,
 )
+from models.insight.words import number
 from models.maps.prepared import CHECKS_KEY, PREPARED
 from models.papers import numbers, results, updates  # noqa: F401 (registers the judges)
 from models.papers.judging import HOLDS, NOT_HERE, PARTLY
 from models.spec import RunConfig
 
+TESTED_FILE = Path(__file__).with_name("tested.json")  # written by `python -m benchmarks.papers FILE`
 TOPICS = ("depth", "initialisation", "norms", "placement", "attention", "training")
 FUNCTIONS = functions_of(numbers)
 
@@ -26,9 +36,10 @@ FUNCTIONS = functions_of(numbers)
 class Paper(Experiment):
     """A published result (its title) and a toy set-up of it (its question).
 
-    `paper`: authors and year. `result`: the paper's statement and where it stands. `cannot`: what the toy cannot show.
+    `paper`: authors and year. `result`: what the paper says, and where. `cannot`: what the toy cannot show.
     `opens`: names of the nets that the link opens. `map`: key of a map on the page Maps that shows the same, or empty.
-    `recorded`: whether the numbers are a recording.
+    `recorded`: whether the numbers are a recording. `other`: `depth`, a factor of the layers with which the statements
+    are tested once more, and what else differs there.
     """
 
     paper: str
@@ -38,11 +49,55 @@ class Paper(Experiment):
     opens: tuple[str, ...]
     map: str
     recorded: bool
+    other: Mapping[str, Any]
 
     @property
     def opened(self) -> list[RunConfig]:
         """The nets that the link opens."""
         return [self.nets[name] for name in self.opens]
+
+    @property
+    def opened_seeds(self) -> int:
+        """Seeds with which the link opens them, so that it opens the runs that the card trains."""
+        return max(
+            (source.seeds for source in map(self.sources.get, self.opens) if isinstance(source, Trained)), default=1
+        )
+
+    def statements(self, finding: Finding) -> dict[str, list[str]]:
+        """Table of the statements: bound, number with its 95 % interval and verdict here, and as recorded elsewhere."""
+        tests = finding.tests
+        here = zip(tests["mean"], tests["95 %, from"], tests["to"], tests["result"], strict=True)
+        table = {name: list(tests[name]) for name in ("statement", "number", "bound")}
+        table["here"] = [in_words(*row) for row in here]
+        for part, rows in recorded_tests().get(self.key, {}).items():
+            table[f"{part}, recorded"] = [in_words(*row) for row in rows]
+        return table
+
+    def sources_elsewhere(self) -> dict[str, Source]:
+        """The sources at the other depth; empty if the card has none."""
+        return {name: self._elsewhere(source) for name, source in self.sources.items()} if self.other else {}
+
+    def _elsewhere(self, source: Source) -> Source:
+        if isinstance(source, Computed):
+            return Computed(partial(source.numbers, self.other["depth"]))
+        query = source.cfg.to_query() | {"depth": str(round(source.cfg.depth * self.other["depth"]))}
+        query |= {name: value for name, value in self.other.items() if name in query and name != "depth"}
+        cfg, notes = RunConfig.from_query(query)
+        if notes:
+            raise ValueError(f"{self.key} at another depth: {notes[0]}")
+        return replace(source, cfg=cfg)
+
+
+def in_words(mean: float, low: float, high: float, verdict: str) -> str:
+    """A mean with its interval and verdict."""
+    return f"{number(mean)} [{number(low)}, {number(high)}]: {verdict}"
+
+
+@cache
+def recorded_tests() -> dict[str, dict[str, list[tuple[float, float, float, str]]]]:
+    """Mean, interval and verdict of each statement by card and set of sources, as recorded in TESTED_FILE."""
+    cards: dict[str, Any] = json.loads(TESTED_FILE.read_text(encoding="utf-8"))["cards"]
+    return cards
 
 
 def paper(text: Document) -> Paper:
@@ -57,6 +112,7 @@ def paper(text: Document) -> Paper:
         opens=tuple(text.take("opens", list, [])),
         map=text.take("map", str, ""),
         recorded=text.take("recorded", bool, False),
+        other=text.take("other", dict, {}),
         **experiment_fields(
             text,
             (HOLDS, PARTLY, NOT_HERE),

@@ -1,4 +1,7 @@
-"""Judges of papers on depth, initialisation, norms and attention. Texts: `content/en/papers/`."""
+"""Judges of papers on depth, initialisation, norms and attention. Texts: `content/en/papers/`.
+
+A judge gives `judge_statements` one number per seed for each statement of its card.
+"""
 
 from collections.abc import Mapping
 from typing import Any
@@ -6,92 +9,56 @@ from typing import Any
 import numpy as np
 
 from models.experiment import Judgement, Lines, Plane, Values, judge
-from models.insight.baseline import loss_of_guessing
-from models.insight.outcome import final_loss
-from models.papers.judging import judge_statements, per_layer, slope
+from models.insight.baseline import LEARNED_BELOW, loss_of_guessing
+from models.papers.judging import final_losses, judge_statements, measures, per_layer, slope, spread
 from models.trace import Trace
 
-SAME_LOSS = 0.05  # nats up to which two final losses count as the same
 LOSS_STEPS = 5  # steps that a point of a training curve averages
-MIN_STALLED_LOSS = 0.98  # share of the loss of guessing: a net above it has learnt nothing
-MAX_LEARNT_LOSS = 0.9  # share of the loss of guessing: a net below it has learnt something
-MAX_HARMLESS_DROP = 0.05  # accuracy: a block is dispensable if a net without it loses less
-MAX_BROKEN_ACCURACY = 0.35  # on ten classes: a net below it is broken
 MAX_ROUNDING_ERROR = 1e-6  # distances below it are rounding errors
-MIN_LOG_RATIO = 2.0  # a fall is faster than exponential if each block multiplies the logarithm by more
-MIN_SPREAD = 0.05  # share of the initial distance between tokens: below it they are alike
-MAX_STARVED_SHARE = 1e-6  # of the gradient: queries and keys below it get no gradient
-MIN_FED_SHARE = 1e-3  # of the gradient: queries and keys above it get some
-MAX_STEADY_VARIANCE = 0.1  # of the log of a length: below it the length hardly fluctuates
-MAX_LEVEL_FACTOR = 1.05  # per layer: a gradient below it counts as level
-MAX_FLAT_FACTOR = 1.5  # a gradient that changes by less does not depend on depth
-# Accepted powers of depth, around -1/2: of the gradient in pre-norm, and of a correlation.
-GRADIENT_POWERS = (-0.6, -0.35)
-CORRELATION_POWERS = (-0.65, -0.35)
-MAX_CORRELATION_LAYERS = 8  # in a deeper plain net the correlation is noise
-# Accepted relative errors:
-FACTOR_TOLERANCE = 0.05  # of a factor per layer
-HALVING_TOLERANCE = 0.1  # of a factor 1/2 per layer
-LENGTH_TOLERANCE = 0.1  # of a mean path length
-MEAN_SQUARE_TOLERANCE = 0.15  # of a stream's mean square
-VARIANCE_TOLERANCE = 0.2  # of a variance over a few hundred nets
-DEPTH_SCALE_TOLERANCE = 0.2  # of a depth scale, which amplifies the error of a factor
+Statements = list[dict[str, Any]]
 
 
 @judge("ends missed")
-def degradation(values: Values, *, statements: list[str], shallow: str, deep: str) -> Judgement:
+def degradation(values: Values, *, statements: Statements, shallow: str, deep: str) -> Judgement:
     """Final training losses by net and seed: plain nets get worse with depth, residual nets do not."""
-    final_losses = _final_losses(values)
-    plain = {size: final_losses[f"plain, {size}"] for size in (shallow, deep)}
-    residual = {size: final_losses[f"residual, {size}"] for size in (shallow, deep)}
-    holds = [
-        bool((plain[deep] > plain[shallow] + SAME_LOSS).all()),
-        bool((residual[deep] <= residual[shallow] + SAME_LOSS).all()),
-        bool((residual[deep] < plain[deep] - SAME_LOSS).all()),
+    ends = final_losses(values, loss_of_guessing("digits"))
+    measured = [
+        ends[f"plain, {deep}"] - ends[f"plain, {shallow}"],
+        ends[f"residual, {deep}"] - ends[f"residual, {shallow}"],
+        ends[f"plain, {deep}"] - ends[f"residual, {deep}"],
     ]
-    table = {"net": list(final_losses)} | {
-        f"loss, seed {seed}": [losses[seed] for losses in final_losses.values()] for seed in range(len(plain[deep]))
-    }
     curve_names = [f"{net}, {size}" for net in ("plain", "residual") for size in (shallow, deep)]
     curves = {name: _curve(values[name]) for name in curve_names}
     lines = Lines("Loss in training, mean of the seeds", "cross-entropy", curves, _steps(curves), "step", "linear")
-    mean_losses = {name: float(losses.mean()) for name, losses in final_losses.items()}
-    return judge_statements(statements, holds, {"ends": mean_losses}, table=table, lines=lines)
+    numbers = {"ends": _means(ends)}
+    return judge_statements(statements, measured, numbers, table=spread("loss", ends), lines=lines)
 
 
 @judge("measured formula scale expected missed")
-def order_to_chaos(values: Values, *, statements: list[str]) -> Judgement:
-    """Gradient factor per layer below, at and above the edge of chaos, against chi."""
+def order_to_chaos(values: Values, *, statements: Statements) -> Judgement:
+    """Gradient factor per layer below, at and above the edge of chaos, against chi, and two depth scales in chaos."""
     computed = values["numbers"]
     by_seed = {variance: 1 / per_layer(profile) for variance, profile in computed["profiles"].items()}
-    measured = {variance: float(_geometric_mean(factors)) for variance, factors in by_seed.items()}
     formula = computed["chi"]
-    low, critical, high = measured
-    scale = {variance: 1 / abs(np.log(measured[variance])) for variance in (low, high)}
-    expected = {variance: 1 / abs(np.log(formula[variance])) for variance in (low, high)}
-    factors_agree = all(abs(measured[variance] / formula[variance] - 1) < FACTOR_TOLERANCE for variance in measured)
-    scales_agree = all(abs(scale[variance] / expected[variance] - 1) < DEPTH_SCALE_TOLERANCE for variance in scale)
-    holds = [
-        bool((by_seed[low] < 1 - FACTOR_TOLERANCE).all()),
-        abs(measured[critical] - 1) < FACTOR_TOLERANCE,
-        bool((by_seed[high] > 1 + FACTOR_TOLERANCE).all()),
-        factors_agree and scales_agree,
-    ]
-    names = {low: "order", critical: "edge", high: "chaos"}
+    kept = per_layer(computed["gaps"])
+    ratio = np.log(computed["correlation slope"]) / np.log(kept)
+    measured = [by_seed[variance] / formula[variance] for variance in by_seed] + [ratio]
+    names = dict(zip(by_seed, ("order", "edge", "chaos"), strict=True))
+    high = list(by_seed)[-1]
     profiles = {}
     for variance, name in names.items():
         rows = computed["profiles"][variance]
         profiles[f"{name} ({variance:g})"] = _geometric_mean(rows, 0) / _geometric_mean(rows[:, -1])
     table = {
-        "weight variance": list(measured),
-        "factor per layer": list(measured.values()),
+        "weight variance": list(by_seed),
+        "factor per layer": [float(_geometric_mean(factors)) for factors in by_seed.values()],
         "χ of the formula": list(formula.values()),
-    } | {f"seed {seed}": [factors[seed] for factors in by_seed.values()] for seed in range(len(by_seed[low]))}
+    }
     places = tuple(str(layer) for layer in range(len(next(iter(profiles.values())))))
     lines = Lines("Gradient over that at the last layer", "mean square, ratio", profiles, places, "layer")
     plane = Plane(
         title="Order and chaos",
-        unit="factor per layer",
+        unit="gradient's factor per layer",
         x="weight variance",
         y="bias variance",
         xs=computed["xs"],
@@ -101,128 +68,112 @@ def order_to_chaos(values: Values, *, statements: list[str]) -> Judgement:
         edge_name="χ = 1 (formula)",
     )
     numbers = {
-        "measured": {names[variance]: value for variance, value in measured.items()},
-        "formula": {names[variance]: formula[variance] for variance in measured},
-        "scale": {names[variance]: value for variance, value in scale.items()},
-        "expected": {names[variance]: value for variance, value in expected.items()},
+        "measured": {names[variance]: float(_geometric_mean(factors)) for variance, factors in by_seed.items()},
+        "formula": {names[variance]: value for variance, value in formula.items()},
+        "scale": {
+            "gradient": 1 / abs(np.log(float(_geometric_mean(by_seed[high])))),
+            "correlation": -1 / np.log(float(_geometric_mean(kept))),
+        },
+        "expected": {
+            "gradient": 1 / abs(np.log(formula[high])),
+            "correlation": -1 / np.log(computed["correlation slope"]),
+        },
     }
-    return judge_statements(statements, holds, numbers, table=table, lines=lines, plane=plane)
+    return judge_statements(statements, measured, numbers, table=table, lines=lines, plane=plane)
 
 
 @judge("ratio pre post missed")
-def last_gradient(values: Values, *, statements: list[str]) -> Judgement:
-    """Gradient of the last block at step 0, by depth, in pre-norm and post-norm."""
-    gradients: dict[str, dict[int, np.ndarray]] = {"post-LN": {}, "pre-LN": {}}
-    for name, traces in values.items():
-        placement, depth = name.split(", ")
-        gradients[placement][int(depth)] = np.array([trace.weight_grad_rms[0, -1] for trace in traces], float)
-    depths = sorted(gradients["pre-LN"])
-    post = np.stack([gradients["post-LN"][depth] for depth in depths], 1)
-    pre = np.stack([gradients["pre-LN"][depth] for depth in depths], 1)
-    mean_post = _geometric_mean(post, 0)
-    mean_pre = _geometric_mean(pre, 0)
-    ratio = slope(depths, mean_pre / mean_post)
-    powers = [slope(depths, row) for row in pre / post]
-    holds = [
-        bool(1 / MAX_FLAT_FACTOR < mean_post[-1] / mean_post[0] < MAX_FLAT_FACTOR),
-        all(power < GRADIENT_POWERS[1] / 2 for power in powers) and GRADIENT_POWERS[0] < ratio < GRADIENT_POWERS[1],
-    ]
-    table = {"blocks": depths, "post-LN": list(mean_post), "pre-LN": list(mean_pre)} | {
-        f"pre over post, seed {seed}": list(row) for seed, row in enumerate(pre / post)
+def last_gradient(values: Values, *, statements: Statements) -> Judgement:
+    """Gradient of the last block's last matrix at step 0, by depth, in pre-norm and post-norm."""
+    nets = dict.fromkeys(name.split(", seed ")[0] for name in values)
+    depths = sorted({int(net.split(", ")[1]) for net in nets})
+    post, pre = (
+        np.stack([[one.last_gradient for one in measures(values, f"{kind}, {depth}")] for depth in depths], 1)
+        for kind in ("post-LN", "pre-LN")
+    )
+    powers = {
+        name: np.array([slope(depths, row) for row in rows])
+        for name, rows in {"post": post, "pre": pre, "ratio": pre / post}.items()
     }
+    mean_post, mean_pre = _geometric_mean(post, 0), _geometric_mean(pre, 0)
+    table = {"blocks": depths, "post-LN": list(mean_post), "pre-LN": list(mean_pre)}
     inverse_root = mean_pre[0] * np.sqrt(depths[0] / np.array(depths))
     curves = {"post-LN": mean_post, "pre-LN": mean_pre, "1/√L": inverse_root}
     places = tuple(str(depth) for depth in depths)
-    lines = Lines("Gradient of the last block's weights", "RMS", curves, places, "blocks L")
-    numbers = {"ratio": ratio, "pre": slope(depths, mean_pre), "post": slope(depths, mean_post)}
-    return judge_statements(statements, holds, numbers, table=table, lines=lines)
+    lines = Lines("Gradient of the last block's last matrix", "L2 norm", curves, places, "blocks L")
+    measured = [powers["post"], powers["pre"]]
+    return judge_statements(statements, measured, _means(powers), table=table, lines=lines)
 
 
-@judge("he xavier back ends chance missed")
-def he_weights(values: Values, *, statements: list[str]) -> Judgement:
+@judge("he xavier back ends chance learn missed")
+def he_weights(values: Values, *, statements: Statements) -> Judgement:
     """Factors per layer, forward and backward, and final losses, with He and Xavier initialisation."""
     signals = {name: values[f"{name}, before training"] for name in ("He", "Xavier")}
     forward = {name: per_layer(signal.mean_square) for name, signal in signals.items()}
     back = {name: 1 / per_layer(np.square(signal.grad_norm)) for name, signal in signals.items()}
-    final_losses = _final_losses({name: values[f"{name}, trained"] for name in signals})
     chance = loss_of_guessing("digits")
-    he = float(_geometric_mean(forward["He"]))
-    xavier = float(_geometric_mean(forward["Xavier"]))
-    he_back = float(_geometric_mean(back["He"]))
-    holds = [
-        abs(he - 1) < FACTOR_TOLERANCE and abs(he_back - 1) < FACTOR_TOLERANCE,
-        abs(2 * xavier - 1) < FACTOR_TOLERANCE,
-        bool(
-            (final_losses["He"] < MAX_LEARNT_LOSS * chance).all()
-            and (final_losses["Xavier"] > MIN_STALLED_LOSS * chance).all()
-        ),
-    ]
+    traces = {name: values[f"{name}, trained"] for name in signals}
+    ends = final_losses(traces, chance)
+    learnt = {name: losses < LEARNED_BELOW * chance for name, losses in ends.items()}
+    measured = [forward["He"], back["He"], forward["Xavier"], learnt["He"], learnt["Xavier"]]
     table = {
         "weights": list(signals),
-        "factor per layer": [he, xavier],
-        "of the gradient": [he_back, float(_geometric_mean(back["Xavier"]))],
-    } | {
-        f"loss, seed {seed}": [losses[seed] for losses in final_losses.values()]
-        for seed in range(len(final_losses["He"]))
-    }
-    curves = {name: _curve(values[f"{name}, trained"]) for name in signals}
+        "factor per layer": [float(_geometric_mean(factors)) for factors in forward.values()],
+        "of the gradient": [float(_geometric_mean(factors)) for factors in back.values()],
+    } | {name: column for name, column in spread("loss", ends).items() if name != "net"}
+    curves = {name: _curve(of) for name, of in traces.items()}
     lines = Lines("Loss in training, mean of the seeds", "cross-entropy", curves, _steps(curves), "step", "linear")
-    numbers = {"he": he, "xavier": xavier, "back": he_back, "chance": chance}
-    mean_losses = {name: float(losses.mean()) for name, losses in final_losses.items()}
-    return judge_statements(statements, holds, numbers | {"ends": mean_losses}, table=table, lines=lines)
+    numbers = {
+        "he": float(_geometric_mean(forward["He"])),
+        "xavier": float(_geometric_mean(forward["Xavier"])),
+        "back": float(_geometric_mean(back["He"])),
+        "chance": chance,
+        "ends": _means(ends),
+        "learn": {name: int(of.sum()) for name, of in learnt.items()},
+    }
+    return judge_statements(statements, measured, numbers, table=table, lines=lines)
 
 
-@judge("nets narrow wide expected residual missed")
-def length_fluctuates(values: Values, *, statements: list[str]) -> Judgement:
-    """Variance over draws of the log of a net's squared length, by shape, against 5 L / n."""
-    logs_by_net = values["numbers"]
-    plain = {shape: float(logs.var()) for shape, logs in logs_by_net["plain"].items()}
-    residual = {shape: float(logs.var()) for shape, logs in logs_by_net["residual"].items()}
+@judge("narrow wide expected residual missed")
+def length_fluctuates(values: Values, *, statements: Statements) -> Judgement:
+    """Variance across layers of the log of a net's squared length, by shape, against 5 (L^2 - 1) / 6 L n."""
+    plain, residual = values["numbers"]["plain"], values["numbers"]["residual"]
     shapes = sorted(plain, key=lambda shape: shape[1] / shape[0])
-    formula = {(width, layers): 5 * layers / width for width, layers in shapes}
+    formula = {(width, layers): 5 * (layers**2 - 1) / (6 * layers * width) for width, layers in shapes}
     widths = sorted({width for width, _ in shapes})
-    narrow = (widths[0], 16)  # width, layers
-    wide = (widths[-1], 16)
-    holds = [
-        all(abs(plain[shape] / formula[shape] - 1) < VARIANCE_TOLERANCE for shape in shapes),
-        plain[narrow] > plain[wide],
-        all(variance < MAX_STEADY_VARIANCE for variance in residual.values()),
+    wide = next(shape for shape in shapes if shape[0] == widths[-1])
+    narrow = (widths[0], wide[1])
+    shallow, *_, deep = sorted(residual)
+    measured = [
+        _geometric_mean(np.stack([plain[shape] / formula[shape] for shape in shapes]), 0),
+        plain[narrow] / plain[wide],
+        residual[deep] / residual[shallow],
     ]
     names = tuple(f"{layers}/{width}" for width, layers in shapes)
-    table = {
-        "layers / width": list(names),
-        "plain": [plain[shape] for shape in shapes],
-        "5 L/n": [formula[shape] for shape in shapes],
-        "residual": [residual[shape] for shape in shapes],
+    columns = {"plain": _means(plain), "5(L² − 1)/6Ln": formula}
+    table = {"layers / width": list(names)} | {
+        name: [column[shape] for shape in shapes] for name, column in columns.items()
     }
-    columns = {"plain": plain, "residual": residual, "5 L/n": formula}
+    table["residual"] = [float(residual[shape].mean()) if shape in residual else "" for shape in shapes]
     curves = {name: np.array([column[shape] for shape in shapes]) for name, column in columns.items()}
-    lines = Lines("Variance of the log of the squared length", "variance", curves, names, "layers over width", "linear")
+    curves["residual"] = np.array([residual[shape].mean() if shape in residual else np.nan for shape in shapes])
+    lines = Lines("Variance of the log length across layers", "variance", curves, names, "layers over width", "linear")
     numbers = {
-        "nets": len(logs_by_net["plain"][narrow]),
-        "narrow": plain[narrow],
-        "wide": plain[wide],
+        "narrow": float(plain[narrow].mean()),
+        "wide": float(plain[wide].mean()),
         "expected": {"narrow": formula[narrow], "wide": formula[wide]},
-        "residual": max(residual.values()),
+        "residual": {"shallow": float(residual[shallow].mean()), "deep": float(residual[deep].mean())},
     }
-    return judge_statements(statements, holds, numbers, table=table, lines=lines)
+    return judge_statements(statements, measured, numbers, table=table, lines=lines)
 
 
 @judge("relu formula linear skip missed")
-def norm_explodes(values: Values, *, statements: list[str]) -> Judgement:
+def norm_explodes(values: Values, *, statements: Statements) -> Judgement:
     """Gradient factor per layer with batch norm, without layer 1, whose input has another distribution."""
     profiles = values["numbers"]
     by_seed = {name: 1 / per_layer(rows[:, 1:]) for name, rows in profiles.items()}
     factor = {name: float(_geometric_mean(factors)) for name, factors in by_seed.items()}
     formula = float(np.pi / (np.pi - 1))
-    holds = [
-        bool((by_seed["ReLU"] > MAX_LEVEL_FACTOR).all()),
-        abs(factor["ReLU"] / formula - 1) < FACTOR_TOLERANCE,
-        factor["linear"] < MAX_LEVEL_FACTOR,
-    ]
-    table = {"net": list(factor), "factor per layer": list(factor.values())} | {
-        f"seed {index}": [factors[index] for factors in by_seed.values()] for index in range(len(by_seed["ReLU"]))
-    }
     curves = {name: _geometric_mean(rows / rows[:, -1:], 0)[1:] for name, rows in profiles.items()}
     count = len(curves["ReLU"])
     curves["(π/(π−1))^layers"] = formula ** np.arange(count - 1, -1, -1.0)
@@ -236,62 +187,60 @@ def norm_explodes(values: Values, *, statements: list[str]) -> Judgement:
         "linear": factor["linear"],
         "skip": factor["ReLU with a skip"],
     }
-    return judge_statements(statements, holds, numbers, table=table, lines=lines)
+    measured = [by_seed["ReLU"], by_seed["linear"], by_seed["ReLU with a skip"]]
+    return judge_statements(statements, measured, numbers, table=spread("factor per layer", by_seed), lines=lines)
 
 
-@judge("plain residual power deep missed")
-def gradients_shatter(values: Values, *, statements: list[str]) -> Judgement:
+@judge("plain residual root deep law missed")
+def gradients_shatter(values: Values, *, statements: Statements) -> Judgement:
     """Decay with depth of the correlation between input gradients of different samples, by kind of net."""
-    layers = values["numbers"]["layers"]
-    rows = values["numbers"]["correlation"]
-    mean = {name: correlations.mean(0) for name, correlations in rows.items()}
-    shallow = [index for index, depth in enumerate(layers) if depth <= MAX_CORRELATION_LAYERS]
-    fits = {
-        name: float(np.exp(np.polyfit(np.take(layers, shallow), np.log(correlations[shallow]), 1)[0]))
-        for name, correlations in mean.items()
-    }
+    layers, rows, law = (values["numbers"][name] for name in ("layers", "correlation", "law"))
     normed = "residual with batch norm"
-    power = slope(layers[1:], mean[normed][1:])
-    residual_exceeds_plain = bool((rows["residual"][:, shallow[-1]] > rows["plain"][:, shallow[-1]]).all())
-    holds = [
-        abs(2 * fits["plain"] - 1) < HALVING_TOLERANCE,
-        residual_exceeds_plain and fits["residual"] > 3 / 4 * (1 - HALVING_TOLERANCE),
-        bool((rows[normed][:, -1] > rows["residual"][:, -1]).all()),
-        CORRELATION_POWERS[0] < power < CORRELATION_POWERS[1],
+    early, later = 2, 3  # indices of depths; the plain nets' correlation is above the noise at the first
+    per_layer_by_kind = {
+        kind: np.maximum(rows[kind][:, at], 0.0) ** (1 / layers[at])
+        for kind, at in (("plain", early), ("residual", later))
+    }
+    root = rows[normed][:, -1] / rows[normed][:, early] * np.sqrt(layers[-1] / layers[early])
+    measured = [
+        per_layer_by_kind["plain"],
+        per_layer_by_kind["residual"],
+        root,
+        (rows[normed] / law[normed]).mean(1),
+        rows[normed][:, -1] - rows["residual"][:, -1],
     ]
-    table = {"layers": list(layers)} | {name: list(correlations) for name, correlations in mean.items()}
-    curves = {name: correlations for name, correlations in mean.items() if name != "plain"}
-    curves["plain"] = mean["plain"][: len(shallow)]
-    curves["1/√L"] = mean[normed][0] / np.sqrt(layers)
-    order = ("plain", normed, "1/√L", "residual")
+    mean = {kind: correlations.mean(0) for kind, correlations in rows.items()}
+    table = {"layers": list(layers)} | {kind: list(correlations) for kind, correlations in mean.items()}
+    table["law with batch norm"] = list(law[normed])
+    curves = {
+        "plain": mean["plain"][: early + 1],
+        normed: mean[normed],
+        "law with batch norm": law[normed],
+        "1/√L": mean[normed][0] * np.sqrt(layers[0] / np.array(layers)),
+        "residual": mean["residual"],
+    }
     places = tuple(str(depth) for depth in layers)
-    ordered_curves = {name: curves[name] for name in order}
-    lines = Lines("Gradient of one sample beside another's", "correlation", ordered_curves, places, "layers")
-    numbers = {"plain": fits["plain"], "residual": fits["residual"], "power": power, "deep": float(mean[normed][-1])}
-    return judge_statements(statements, holds, numbers, table=table, lines=lines)
+    lines = Lines("Gradient of one sample beside another's", "correlation", curves, places, "layers")
+    numbers = {
+        **{kind: float(factors.mean()) for kind, factors in per_layer_by_kind.items()},
+        "root": float(root.mean()),
+        "deep": float(mean[normed][-1]),
+        "law": float(law[normed][-1]),
+    }
+    return judge_statements(statements, measured, numbers, table=table, lines=lines)
 
 
 @judge("share last ends missed")
-def nearly_identity(values: Values, *, statements: list[str]) -> Judgement:
+def nearly_identity(values: Values, *, statements: Statements) -> Judgement:
     """Share of the branch in the variance after a block, by block, and final losses without the norm."""
-    final_losses = _final_losses(values)
-    traces = values["batch norm"]
-    shares = np.stack([(trace.branch_rms[0] / trace.act_rms[0, 1:]) ** 2 for trace in traces]).astype(float)
+    chance = loss_of_guessing("digits")
+    ends = final_losses(values, chance)
+    shares = np.stack([(trace.branch_rms[0] / trace.act_rms[0, 1:]) ** 2 for trace in values["batch norm"]])
+    shares = shares.astype(float)
     blocks = np.arange(1, shares.shape[1] + 1)
     share = _geometric_mean(shares, 0)
-    share_times_block = float((share * blocks)[len(blocks) // 2 :].mean())
-    chance = loss_of_guessing("digits")
-    holds = [
-        abs(share_times_block - 1) < VARIANCE_TOLERANCE,
-        bool((final_losses["SkipInit"] < final_losses["batch norm"] + SAME_LOSS).all()),
-        bool((final_losses["neither"] > MIN_STALLED_LOSS * chance).all()),
-    ]
-    table = {"net": list(final_losses)} | {
-        f"loss, seed {seed}": [
-            losses[seed] if np.isfinite(losses[seed]) else "diverged" for losses in final_losses.values()
-        ]
-        for seed in range(len(traces))
-    }
+    by_seed = (shares * blocks)[:, len(blocks) // 2 :].mean(1)
+    measured = [by_seed, ends["SkipInit"] - ends["batch norm"], ends["neither"] < LEARNED_BELOW * chance]
     lines = Lines(
         "Share of the branch in the variance",
         "share",
@@ -299,14 +248,12 @@ def nearly_identity(values: Values, *, statements: list[str]) -> Judgement:
         tuple(map(str, blocks)),
         "block l",
     )
-    mean_losses = {name: float(losses.mean()) for name, losses in final_losses.items()}
-    numbers = {"share": share_times_block, "last": float(share[-1]), "ends": mean_losses}
-    return judge_statements(statements, holds, numbers, table=table, lines=lines)
+    numbers = {"share": float(by_seed.mean()), "last": float(share[-1]), "ends": _means(ends)}
+    return judge_statements(statements, measured, numbers, table=spread("loss", ends), lines=lines)
 
 
-def _final_losses(traces_by_net: Mapping[str, list[Trace]]) -> dict[str, np.ndarray]:
-    """The final training losses of each net, one per seed."""
-    return {name: np.array([final_loss(trace) for trace in traces]) for name, traces in traces_by_net.items()}
+def _means(by_net: Mapping[Any, np.ndarray]) -> dict[Any, float]:
+    return {name: float(by_seed.mean()) for name, by_seed in by_net.items()}
 
 
 def _geometric_mean(values: np.ndarray, axis: int | None = None) -> np.ndarray:
@@ -326,100 +273,97 @@ def _steps(curves: Mapping[str, np.ndarray]) -> tuple[str, ...]:
 
 
 @judge("left plain lengths formula missed")
-def short_paths(values: Values, *, statements: list[str], v: float) -> Judgement:
+def short_paths(values: Values, *, statements: Statements, v: float) -> Judgement:
     """Accuracy of trained nets without each block, and mean length of gradient paths.
 
     `v` is the variance gain of a branch.
     """
-    lesions = {net: _measures(values, net) for net in ("residual", "plain")}
-    drops = [float(np.median(measure.accuracy - measure.skipped_accuracy)) for measure in lesions["residual"]]
-    best_accuracies = [float(measure.skipped_accuracy.max()) for measure in lesions["plain"]]
-    squares = [np.square(paths.length) for paths in _measures(values, "paths")]
-    mean_lengths = [float((np.arange(len(square)) * square).sum() / square.sum()) for square in squares]
-    blocks = len(squares[0]) - 1
-    formula = blocks * v / (1 + v)
-    holds = [
-        all(drop < MAX_HARMLESS_DROP for drop in drops),
-        all(accuracy < MAX_BROKEN_ACCURACY for accuracy in best_accuracies),
-        abs(float(np.mean(mean_lengths)) / formula - 1) < LENGTH_TOLERANCE,
-    ]
-    table = {
-        "seed": [str(index) for index in range(len(drops))],
-        "residual: accuracy lost": drops,
-        "plain: most that is left": best_accuracies,
-        "mean path length": mean_lengths,
-    }
-    curves = {net: np.mean([measure.skipped_accuracy for measure in lesions[net]], 0) for net in lesions}
+    lesions = {net: measures(values, net) for net in ("residual", "plain")}
+    drops = np.array([np.median(measure.accuracy - measure.skipped_accuracy) for measure in lesions["residual"]])
+    left = np.array([measure.skipped_accuracy.max() for measure in lesions["plain"]])
+    squares = [np.square(paths.length) for paths in measures(values, "paths")]
+    lengths = np.array([float((np.arange(len(square)) * square).sum() / square.sum()) for square in squares])
+    formula = (len(squares[0]) - 1) * v / (1 + v)
+    by_number = {"residual: accuracy lost": drops, "plain: most that is left": left, "mean path length": lengths}
+    table = spread("value", by_number)
+    table["number"] = table.pop("net")
+    curves = {net: np.mean([measure.skipped_accuracy for measure in of], 0) for net, of in lesions.items()}
     places = tuple(str(index + 1) for index in range(max(map(len, curves.values()))))
     lines = Lines("Accuracy without one block", "held-out", curves, places, "block taken out", "linear")
     numbers = {
-        "left": float(np.mean(drops)),
-        "plain": float(np.mean(best_accuracies)),
-        "lengths": float(np.mean(mean_lengths)),
+        "left": float(drops.mean()),
+        "plain": float(left.mean()),
+        "lengths": float(lengths.mean()),
         "formula": formula,
     }
-    return judge_statements(statements, holds, numbers, table=table, lines=lines)
+    return judge_statements(statements, [drops, left, lengths / formula], numbers, table=table, lines=lines)
 
 
-@judge("bare skipped bare_share skipped_share missed")
-def rank_collapses(values: Values, *, statements: list[str]) -> Judgement:
-    """Distance of tokens from their mean in nets of attention alone, by block, with and without skips."""
-    measures = {net: _measures(values, net) for net in ("no skip", "skip")}
-    spreads = {
-        net: np.stack([entry.spread[::2] for entry in entries]).astype(float) for net, entries in measures.items()
-    }
-    shares = {
-        net: np.stack([entry.query_key_share for entry in entries]).astype(float) for net, entries in measures.items()
-    }
-    log_ratios: list[float] = []
-    for row in spreads["no skip"]:
-        logs = np.log(row[1:][row[1:] > MAX_ROUNDING_ERROR])
-        log_ratios += list(logs[1:] / logs[:-1]) or [np.nan]
-    holds = [
-        all(ratio > MIN_LOG_RATIO for ratio in log_ratios),
-        bool((spreads["skip"][:, -1] > MIN_SPREAD).all()),
-        bool((shares["no skip"][:, 2:] < MAX_STARVED_SHARE).all() and (shares["skip"] > MIN_FED_SHARE).all()),
+@judge("bare skipped mlps bare_share skipped_share missed")
+def rank_collapses(values: Values, *, statements: Statements) -> Judgement:
+    """Distance of tokens from their mean by block: attention alone, with skips, and with feed-forward nets."""
+    collapses = {net: measures(values, net) for net in ("no skip", "skip", "feed-forward, no skip")}
+    spreads = {net: np.stack([one.spread[::2] for one in of]).astype(float) for net, of in collapses.items()}
+    shares = {net: np.stack([one.query_key_share for one in of]).astype(float) for net, of in collapses.items()}
+    starved = shares["no skip"][:, 2:].max(1)
+    fed = shares["skip"].min(1)
+    measured = [
+        np.array([_log_ratio(row[1:]) for row in spreads["no skip"]]),
+        spreads["skip"][:, -1],
+        spreads["feed-forward, no skip"][:, -1],
+        np.log10(np.maximum(starved, np.finfo(float).tiny)),
+        np.log10(np.maximum(fed, np.finfo(float).tiny)),
     ]
     mean = {net: _geometric_mean(np.maximum(rows, np.finfo(float).tiny), 0) for net, rows in spreads.items()}
-    table = {"blocks": list(range(len(mean["skip"]))), "distance, no skip": list(mean["no skip"])}
-    table |= {"distance, skip": list(mean["skip"])}
+    table = {"blocks": list(range(len(mean["skip"])))}
+    table |= {f"distance, {net}": list(distances) for net, distances in mean.items()}
     places = tuple(str(block) for block in range(len(mean["skip"])))
     lines = Lines("Distance of the tokens from their mean", "share of their length", mean, places, "blocks")
     numbers = {
         "bare": mean["no skip"][1:4],
         "skipped": float(mean["skip"][-1]),
-        "bare_share": float(shares["no skip"][:, 2].max()),
-        "skipped_share": float(shares["skip"].min()),
+        "mlps": float(mean["feed-forward, no skip"][-1]),
+        "bare_share": float(starved.max()),
+        "skipped_share": float(fed.min()),
     }
-    return judge_statements(statements, holds, numbers, table=table, lines=lines)
+    return judge_statements(statements, measured, numbers, table=table, lines=lines)
 
 
-@judge("size formula late missed")
-def curse_of_depth(values: Values, *, statements: list[str], v: float) -> Judgement:
+def _log_ratio(distances: np.ndarray) -> float:
+    """Mean of ln d_(l+1) / ln d_l before rounding: 3 if a distance is cubed; NaN if fewer than two are left."""
+    logs = np.log(distances[distances > MAX_ROUNDING_ERROR])
+    return float(np.mean(logs[1:] / logs[:-1])) if len(logs) > 1 else float("nan")
+
+
+@judge("size formula exponent late missed")
+def curse_of_depth(values: Values, *, statements: Statements, v: float) -> Judgement:
     """Growth of the stream with and without LayerNorm scaling, and loss without a late block after training."""
     nets = ("pre-norm", "LayerNorm scaling")
-    squares = {net: _geometric_mean(values[f"{net}, before training"].mean_square, 0) for net in nets}
+    rows = {net: values[f"{net}, before training"].mean_square for net in nets}
+    squares = {net: _geometric_mean(of, 0) for net, of in rows.items()}
     blocks = np.arange(1, len(squares["pre-norm"]))
     expected = {"pre-norm": 1 + v * blocks[-1], "LayerNorm scaling": 1 + v * float((1 / blocks).sum())}
-    size = {net: float(squares[net][-1] / squares[net][0]) for net in nets}
-    late = {net: [_late_lesion_cost(measure) for measure in _measures(values, f"{net}, lesions")] for net in nets}
-    holds = [
-        abs(size["pre-norm"] / expected["pre-norm"] - 1) < MEAN_SQUARE_TOLERANCE,
-        abs(size["LayerNorm scaling"] / expected["LayerNorm scaling"] - 1) < MEAN_SQUARE_TOLERANCE,
-        all(scaled > plain for scaled, plain in zip(late["LayerNorm scaling"], late["pre-norm"], strict=True)),
+    growth = {net: of[:, -1] / of[:, 0] for net, of in rows.items()}
+    logs = np.log(rows["pre-norm"])
+    half = len(blocks) // 2
+    exponent = (logs[:, -1] - logs[:, half]) / (logs[:, half] - logs[:, 0])
+    late = {net: np.array([_late_lesion_cost(one) for one in measures(values, f"{net}, lesions")]) for net in nets}
+    measured = [
+        exponent,
+        growth["pre-norm"] / expected["pre-norm"],
+        growth["LayerNorm scaling"] / expected["LayerNorm scaling"],
+        late["LayerNorm scaling"] - late["pre-norm"],
     ]
-    table = {"net": list(nets), "growth of the mean square": list(size.values()), "formula": list(expected.values())}
-    table |= {
-        f"loss without a late block, seed {seed}": [late[net][seed] for net in nets]
-        for seed in range(len(late["pre-norm"]))
-    }
+    table = spread("loss without a late block", late)
+    table |= {"growth of the mean square": list(_means(growth).values()), "formula": list(expected.values())}
     numbers = {
-        "size": size,
+        "size": _means(growth),
         "formula": expected,
-        "late": {net: float(np.mean(losses)) for net, losses in late.items()},
+        "exponent": float(exponent.mean()),
+        "late": _means(late),
     }
     lines = Lines("Mean square of the stream", "mean square", squares)
-    return judge_statements(statements, holds, numbers, table=table, lines=lines)
+    return judge_statements(statements, measured, numbers, table=table, lines=lines)
 
 
 def _late_lesion_cost(lesions: Any) -> float:
@@ -428,36 +372,29 @@ def _late_lesion_cost(lesions: Any) -> float:
     return float(rises[-len(rises) // 3 :].mean())
 
 
-def _measures(values: Values, net: str) -> list[Any]:
-    """Values of a net, one per seed."""
-    return [value for name, value in values.items() if name.startswith(f"{net}, seed")]
-
-
 @judge("steps ends missed")
-def zero_gates(values: Values, *, statements: list[str], level: float) -> Judgement:
-    """Steps until the loss is below `level`, by net and depth, for each seed."""
+def zero_gates(values: Values, *, statements: Statements, level: float) -> Judgement:
+    """Steps until the loss is below `level`, by net and depth, for each seed; all of the run's if it never is."""
     steps = {name: np.array([_steps_to(trace, level) for trace in traces]) for name, traces in values.items()}
     depths = sorted({int(name.split(", ")[1]) for name in steps})
     shallow, deep = depths[0], depths[-1]
-    holds = [
-        bool((steps[f"ReZero, {deep}"] <= steps[f"ReZero, {shallow}"]).all()),
-        bool(np.isinf(steps[f"plain, {deep}"]).all() and np.isfinite(steps[f"ReZero, {deep}"]).all()),
-        bool((steps[f"ReZero, {deep}"] < steps[f"pre-norm, {deep}"]).all()),
+    longest = max(len(trace.loss) for traces in values.values() for trace in traces)
+    counted = {name: np.minimum(by_seed, longest) for name, by_seed in steps.items()}
+    measured = [
+        counted[f"ReZero, {deep}"] - counted[f"ReZero, {shallow}"],
+        np.isfinite(steps[f"ReZero, {deep}"]),
+        np.isfinite(steps[f"plain, {deep}"]),
+        counted[f"ReZero, {deep}"] - counted[f"pre-norm, {deep}"],
     ]
-    mean_losses = {name: float(losses.mean()) for name, losses in _final_losses(values).items()}
-    table = {"net": list(steps)} | {
-        f"steps, seed {seed}": [
-            steps_by_seed[seed] if np.isfinite(steps_by_seed[seed]) else "never" for steps_by_seed in steps.values()
-        ]
-        for seed in range(len(steps[f"ReZero, {deep}"]))
-    }
+    ends = _means(final_losses(values, loss_of_guessing("digits")))
     curves = {net: _curve(values[f"{net}, {deep}"]) for net in ("ReZero", "pre-norm", "plain")}
-    lines = Lines(f"Loss of {deep} blocks", "cross-entropy", curves, _steps(curves), "step", "linear")
+    lines = Lines("Loss of the deep nets", "cross-entropy", curves, _steps(curves), "step", "linear")
     median_steps = {
-        name: f"{np.median(steps_by_seed):.0f}" if np.isfinite(np.median(steps_by_seed)) else "never"
-        for name, steps_by_seed in steps.items()
+        name: f"{np.median(by_seed):.0f}" if np.isfinite(np.median(by_seed)) else "never"
+        for name, by_seed in steps.items()
     }
-    return judge_statements(statements, holds, {"steps": median_steps, "ends": mean_losses}, table=table, lines=lines)
+    numbers = {"steps": median_steps, "ends": ends}
+    return judge_statements(statements, measured, numbers, table=spread("steps", counted), lines=lines)
 
 
 def _steps_to(trace: Trace, level: float) -> float:

@@ -10,6 +10,11 @@ ZERO_LAST = (
     "first update each branch adds a vector of full size."
 )
 
+SCALED_TWICE = (
+    "LayerNorm scaling and an initialisation scaled with depth both make deep branches small; together they are less "
+    "effective, so its paper advises to remove the latter (Sun 2025, 2502.05795)."
+)
+
 VARIANCE_SHIFT = (
     "In training, dropout raises the variance that batch norm learns; at inference nothing is dropped, and what the "
     "norm passes on is too small (Li 2018, 1801.05134)."
@@ -27,6 +32,8 @@ def config_caution(cfg: RunConfig) -> str | None:
     sentences = []
     if cfg.init == "zero last" and _has_normed_branch(cfg):
         sentences.append(ZERO_LAST)
+    if cfg.init == "gpt2" and cfg.input_scale == "1/sqrt(block)":
+        sentences.append(SCALED_TWICE)
     if has_dropout(cfg) and uses_batch_statistics(cfg):
         sentences.append(VARIANCE_SHIFT)
     if "selu" in activations_of(cfg):

@@ -1,0 +1,142 @@
+"""The cards of papers on seeds that nobody tuned on: as shown, with each seed trained alone, and at another depth.
+
+`python -m benchmarks papers` prints the table; `python -m benchmarks.papers FILE` also writes what cards show of it.
+"""
+
+import json
+import os
+import sys
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import replace
+from datetime import date
+from importlib.metadata import version
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from benchmarks.report import Figure, show
+from models.experiment import Answered, Computed, Finding, Source, Trained
+from models.instruments import INSTRUMENTS
+from models.papers.papers import PAPERS
+from models.spec.budget import step_seconds
+from models.trace import Trace
+from models.training import Replays, Run, SeedRuns, result_of
+
+HERE, ALONE, ELSEWHERE = "here", "one seed at a time", "at another depth"
+Key = tuple[str, str, str]  # card, set of sources, source
+
+
+def value(source: Source) -> Any:
+    """The value of a source, without frames."""
+    if isinstance(source, Computed):
+        return source.numbers()
+    if isinstance(source, Answered):
+        return result_of(INSTRUMENTS[source.question.name](Replays(), source.cfg, **source.args))
+    seeds = range(source.cfg.seed, source.cfg.seed + source.seeds)
+    runs = SeedRuns(source.cfg, seeds, frames=False)
+    runs.advance(source.cfg.steps)
+    runs.close()
+    return runs.traces()
+
+
+def value_alone(source: Trained) -> list[Trace]:
+    """The traces of a source whose seeds are trained one at a time."""
+    traces = []
+    for seed in range(source.cfg.seed, source.cfg.seed + source.seeds):
+        run = Run(replace(source.cfg, seed=seed), frames=False)
+        run.advance(source.cfg.steps)
+        run.close()
+        traces.append(run.trace())
+    return traces
+
+
+def _tasks(keys: list[str]) -> dict[Key, tuple[Any, ...]]:
+    """Functions with their arguments, the slowest first."""
+    tasks: dict[Key, tuple[Any, ...]] = {}
+    costs: dict[Key, float] = {}
+    for key in keys:
+        card = PAPERS[key]
+        for part, sources in ((HERE, card.sources), (ELSEWHERE, card.sources_elsewhere())):
+            for name, source in sources.items():
+                tasks[key, part, name] = value, source
+                costs[key, part, name] = 0.0 if isinstance(source, Computed) else _cost(source)
+        for name, source in card.sources.items():
+            if isinstance(source, Trained):
+                tasks[key, ALONE, name] = value_alone, source
+                costs[key, ALONE, name] = 2 * _cost(source)
+    return {key: tasks[key] for key in sorted(tasks, key=lambda one: -costs[one])}
+
+
+def _cost(source: Answered | Trained) -> float:
+    return step_seconds(source.cfg) * source.cfg.steps * (source.seeds if isinstance(source, Trained) else 1)
+
+
+def findings(keys: list[str], jobs: int = 0) -> dict[str, dict[str, Finding]]:
+    """Findings by card and set of sources, computed in `jobs` processes, by default one for each core."""
+    tasks = _tasks(keys)
+    values: dict[Key, Any] = {}
+    context = get_context("spawn")
+    with ProcessPoolExecutor(jobs or os.cpu_count() or 1, context, torch.set_num_threads, (1,)) as pool:
+        running = {pool.submit(*task): key for key, task in tasks.items()}
+        for count, done in enumerate(as_completed(running), start=1):
+            values[running[done]] = done.result()
+            print(f"{count} of {len(tasks)}: {', '.join(running[done])}", file=sys.stderr, flush=True)
+    found: dict[str, dict[str, Finding]] = {}
+    for key in keys:
+        card = PAPERS[key]
+        parts = {part: {name: values[key, part, name] for k, part_of, name in tasks if (k, part_of) == (key, part)}
+                 for part in (HERE, ALONE, ELSEWHERE)}  # fmt: skip
+        if parts[ALONE]:
+            parts[ALONE] = parts[HERE] | parts[ALONE]
+        found[key] = {part: card.finding(of) for part, of in parts.items() if of}
+    return found
+
+
+def papers(keys: list[str] | None = None, jobs: int = 0) -> Iterator[Figure]:
+    """Each statement of each card: its number over ten seeds with its 95 % interval, and what follows."""
+    for key, parts in findings(keys or list(PAPERS), jobs).items():
+        yield from _figures(key, parts)
+
+
+def _figures(key: str, parts: Mapping[str, Finding]) -> Iterator[Figure]:
+    tests = parts[HERE].tests
+    for index, statement in enumerate(tests["statement"]):
+        said = [f"{part} {_said(finding.tests, index)}" for part, finding in parts.items()]
+        note = f"{tests['number'][index]}: {tests['bound'][index]}; {'; '.join(said)}"
+        yield Figure(f"{key}: {statement}", tests["mean"][index], note=note)
+    yield Figure(key, None, note="; ".join(f"{part}: {finding.answer}" for part, finding in parts.items()))
+
+
+def _said(tests: Mapping[str, Any], index: int) -> str:
+    low, high = tests["95 %, from"][index], tests["to"][index]
+    return f"{tests['mean'][index]:.3g} [{low:.3g}, {high:.3g}] {tests['result'][index]}"
+
+
+def record(found: Mapping[str, Mapping[str, Finding]], path: Path) -> None:
+    """Writes the means, intervals and verdicts that a card does not compute itself."""
+    cards = {
+        key: {
+            part: [
+                [float(f"{finding.tests[name][index]:.4g}") for name in ("mean", "95 %, from", "to")]
+                + [finding.tests["result"][index]]
+                for index in range(len(finding.tests["statement"]))
+            ]
+            for part, finding in parts.items()
+            if part != HERE
+        }
+        for key, parts in found.items()
+    }
+    lines = ",\n".join(f"{json.dumps(key)}: {json.dumps(parts)}" for key, parts in cards.items())
+    head = f'"torch": "{version("torch")}",\n"day": "{date.today().isoformat()}"'
+    path.write_text("{\n" + head + ',\n"cards": {\n' + lines + "\n}}\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    all_found = findings(sys.argv[2:] or list(PAPERS))
+    for card_key, its_parts in all_found.items():
+        for figure in _figures(card_key, its_parts):
+            print(show("papers", figure), flush=True)
+    record(all_found, Path(sys.argv[1]))
