@@ -10,18 +10,20 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from scipy import stats
 from streamlit.testing.v1 import AppTest
 
 from components.player.experiment import lines_figure
 from models import content
-from models.answers import Lesions, PathLengths, SignalAtInit
+from models.answers import Lesions, PathLengths, SignalAtInit, Update
 from models.content import ContentError, read
 from models.experiment import JUDGES, Computed, Finding, Trained
 from models.papers import numbers
-from models.papers.judging import HOLDS, MIN_SEEDS, NOT_HERE, PARTLY
+from models.papers.judging import HOLDS, NOT_HERE, PARTLY, UNDECIDED, interval, judge_statements
 from models.papers.papers import PAPERS, TOPICS, paper, papers_on
 from models.spec import RunConfig
 from models.spec.budget import PER_EXTRA_SEED, budget_refusal, step_seconds
+from models.spec.cautions import config_caution
 from models.trace import Trace
 from models.training import SeedRuns
 from tests.app_page import address, charts, press, sound, words
@@ -44,7 +46,7 @@ LONG = {
     "smoother",
     "edge-of-stability",
 }  # judged on made-up losses, and run in the full suite
-IN_PART = {"curse-of-depth", "zero-gates", "dynamic-tanh"}
+IN_PART = {"shattered", "rank-collapse", "curse-of-depth", "zero-gates", "dynamic-tanh"}
 CARD_SECONDS = 60.0  # that a card may take on two cores
 
 
@@ -59,16 +61,71 @@ def outcome(key: str, change: Callable[[dict[str, Any]], None] = lambda values: 
     return PAPERS[key].finding(values)
 
 
-def test_every_net_is_legal_survives_its_link_and_a_card_ends_within_a_minute_on_at_least_three_seeds() -> None:
+def test_ten_fresh_seeds_are_legal_and_take_a_minute() -> None:
     for one in PAPERS.values():
         trained = [source for source in one.sources.values() if isinstance(source, Trained)]
+        assert {source.cfg.seed for source in trained} <= {numbers.FIRST_SEED}
+        assert all(cfg.seed >= numbers.FIRST_SEED for cfg in one.nets.values())
         for source in trained:
-            assert source.seeds >= MIN_SEEDS
+            assert source.seeds == numbers.SEEDS
             assert budget_refusal(source.cfg, source.seeds) is None
             assert RunConfig.from_query(source.cfg.to_query()) == (source.cfg, [])
         seconds = [step_seconds(s.cfg) * (1 + (s.seeds - 1) * PER_EXTRA_SEED) * s.cfg.steps for s in trained]
         assert sum(seconds) < CARD_SECONDS
         assert len(one.opens) <= 4
+        assert all(budget_refusal(cfg, one.opened_seeds) is None for cfg in one.opened)
+
+
+def test_a_link_opens_the_runs_that_are_judged() -> None:
+    """Compare trains a net of several seeds as the card does; a net measured seed by seed is opened alone."""
+    for one in PAPERS.values():
+        for name in one.opens:
+            source = one.sources[name]
+            assert (one.opened_seeds, one.nets[name]) == (
+                source.seeds if isinstance(source, Trained) else 1,  # type: ignore[union-attr]
+                source.cfg,  # type: ignore[union-attr]
+            )
+
+
+def test_another_depth_has_other_layers_and_the_same_seeds() -> None:
+    for one in PAPERS.values():
+        elsewhere = one.sources_elsewhere()
+        assert one.recorded or elsewhere.keys() == one.sources.keys(), one.key
+        for name, source in elsewhere.items():
+            if not isinstance(source, Computed):
+                here = one.sources[name].cfg  # type: ignore[union-attr]
+                assert source.cfg.seed == here.seed
+                assert source.cfg.depth == round(here.depth * one.other["depth"]) != here.depth
+                assert bool(source.cfg.overrides) == bool(here.overrides)
+
+
+@pytest.mark.parametrize(
+    ("numbers_by_seed", "verdict"),
+    [
+        ([1.0, 1.1, 0.9, 1.0], HOLDS),
+        ([2.0, 2.1, 1.9, 2.0], NOT_HERE),
+        ([0.2, 0.1, 0.2, 0.1], NOT_HERE),
+        ([0.7, 0.7, 0.6, 0.9], UNDECIDED),
+        ([1.0, 1.0, np.nan, 1.0], UNDECIDED),
+    ],
+)
+def test_a_statement_fails_in_both_directions(numbers_by_seed: list[float], verdict: str) -> None:
+    stated = [{"says": "it is one", "number": "x", "at_least": 0.7, "at_most": 1.3, "because": "of this"}]
+    judged = judge_statements(stated, [np.array(numbers_by_seed)], {})
+    assert judged.tests["result"] == [verdict]
+    assert judged.answer == (HOLDS if verdict == HOLDS else NOT_HERE)
+    assert (judged.numbers["missed"] == "") == (verdict == HOLDS)
+    assert verdict == HOLDS or judged.numbers["missed"].endswith("because of this")
+
+
+def test_intervals_are_those_of_other_libraries() -> None:
+    values = np.random.default_rng(3).standard_normal(10)
+    bootstrap = stats.t.interval(0.95, 9, values.mean(), stats.sem(values))
+    assert interval(values)[1:] == pytest.approx(bootstrap, rel=1e-3)
+    for hits in (0, 4, 10):
+        share = np.arange(10) < hits
+        wilson = stats.binomtest(hits, 10).proportion_ci(method="wilson")
+        assert interval(share)[1:] == pytest.approx((wilson.low, wilson.high), abs=1e-3)
 
 
 def test_a_topic_has_its_papers_and_all_of_them_are_those_of_some_topic() -> None:
@@ -84,10 +141,10 @@ def test_a_file_that_names_a_net_that_there_is_not_or_no_topic_is_refused(tmp_pa
     path = tmp_path / "content" / "en" / "03-last-gradient.md"
     path.parent.mkdir(parents=True)
     for right, wrong, said in (
-        ('"pre-LN, 16"]', '"pre-LN, 17"]', "there is no net “pre-LN, 17”"),
+        ('"pre-LN, 16, seed 0"]', '"pre-LN, 17"]', "there is no net “pre-LN, 17”"),
         ('"placement"', '"weather"', "the topic is one of"),
-        ("seeds = 3", "seeds = 99", "seeds is 1 to 10"),
-        ("seeds = 3", 'seeds = 3\nmap = "nowhere"', "there is no map “nowhere”"),
+        ("seeds = 10", "seeds = 99", "seeds is 1 to 10"),
+        ("seeds = 10", 'seeds = 10\nmap = "nowhere"', "there is no map “nowhere”"),
         ("## What the toy cannot show", "## Else", "the section “What the toy cannot show” is missing"),
     ):
         path.write_text(text.replace(right, wrong), "utf-8")
@@ -119,6 +176,23 @@ def test_chi_is_that_of_another_quadrature_and_of_autograd_through_a_wide_tanh_n
     factor = float((x.grad.square().mean() / g.square().mean()) ** (1 / 12))
     assert factor == pytest.approx(numbers.chi(4.0, 0.05), rel=0.05)
     assert numbers.chi(2.5, numbers.critical_bias_variance(2.5)) == pytest.approx(1, abs=1e-4)
+
+
+def test_the_correlation_has_twice_the_depth_scale_of_the_gradient() -> None:
+    """By drawing pairs: the fixed point of their correlation in chaos, and E phi' phi' there."""
+    source = np.random.default_rng(8)
+    one, other = source.standard_normal((2, 300_000))
+    q = numbers.fixed_point(4.0, 0.05)
+    c = 0.5
+    for _ in range(60):
+        first, second = np.sqrt(q) * one, np.sqrt(q) * (c * one + np.sqrt(1 - c * c) * other)
+        c = (4.0 * float((np.tanh(first) * np.tanh(second)).mean()) + 0.05) / q
+    kept = 4.0 * float(((1 - np.tanh(first) ** 2) * (1 - np.tanh(second) ** 2)).mean())
+    fixed, slope = numbers.fixed_correlation(4.0, 0.05)
+    assert (fixed, slope) == pytest.approx((c, kept), abs=1e-2)
+    assert -1 / np.log(slope) == pytest.approx(6.98, abs=0.01)
+    assert 1 / np.log(numbers.chi(4.0, 0.05)) == pytest.approx(3.40, abs=0.01)
+    assert numbers.fixed_correlation(1.0, 0.05)[1] == pytest.approx(numbers.chi(1.0, 0.05), rel=1e-4)
 
 
 def test_torchs_own_transformer_has_the_gradients_of_the_theorem() -> None:
@@ -189,13 +263,14 @@ def test_torchs_own_batch_norm_makes_gradients_grow_by_pi_over_pi_minus_one() ->
     assert outcome("batch-norm-explodes").table["factor per layer"][0] == pytest.approx(back, rel=0.03)
 
 
-def test_the_length_of_a_random_relu_net_is_a_product_of_independent_means() -> None:
+def test_a_log_length_walks_over_the_layers_at_random() -> None:
     """A Gaussian matrix times a vector is Gaussian whatever its direction, so no matrix has to be drawn."""
     source, (width, layers) = np.random.default_rng(7), (64, 16)
     units = np.maximum(source.standard_normal((4000, layers, width)), 0)
-    logs = np.log(2 * (units**2).mean(2)).sum(1)
-    assert logs.var() == pytest.approx(5 * layers / width, rel=0.1)
-    assert numbers.fluctuations()["plain"][width, layers].var() == pytest.approx(logs.var(), rel=0.2)
+    steps = np.log(2 * (units**2).mean(2))
+    walks = np.cumsum(steps - steps.mean(0), 1)
+    assert walks.var(1).mean() == pytest.approx(5 * (layers**2 - 1) / (6 * layers * width), rel=0.15)
+    assert numbers.fluctuations()["plain"][width, layers].mean() == pytest.approx(walks.var(1).mean(), rel=0.15)
 
 
 def test_the_correlation_of_gradients_is_that_of_the_arc_cosine_kernel() -> None:
@@ -211,6 +286,19 @@ def test_the_correlation_of_gradients_is_that_of_the_arc_cosine_kernel() -> None
             assert found[layer] == pytest.approx(covariance / variance, rel=0.05)
     plain = numbers.shattered()["correlation"]["plain"].mean(0)
     assert plain[:3] == pytest.approx([1 / 2, 1 / 4, 1 / 16], rel=0.1)
+
+
+def test_with_batch_norm_the_correlation_tends_to_a_power_of_its_own() -> None:
+    """-pi / 2(pi - 1), because batch norm removes ReLU's mean; -1/2 is what it would be if it did not."""
+    depths = (10**5, 10**6)
+    ends = [numbers.correlation_law("residual with batch norm", depth) for depth in depths]
+    power = np.log(ends[1] / ends[0]) / np.log(10)
+    assert power == pytest.approx(-np.pi / (2 * (np.pi - 1)), abs=1e-4)
+    kept = [np.prod([(1 + 0.5 / v) / (1 + 1 / v) for v in range(1, depth + 1)]) for depth in (10**4, 10**5)]
+    assert np.log10(kept[1] / kept[0]) == pytest.approx(-0.5, abs=1e-3)
+    found = numbers.shattered()
+    law, normed = (found[name]["residual with batch norm"] for name in ("law", "correlation"))
+    assert normed.mean(0) == pytest.approx(law, rel=0.12)
 
 
 def test_a_branch_behind_batch_norm_has_the_share_one_over_its_depth() -> None:
@@ -288,7 +376,7 @@ def ending(*losses: float) -> list[Trace]:
 def degraded(*losses: float) -> Finding:
     """The verdict on plain nets of 8, 16 and 32 blocks, then residual ones, with these losses in every seed."""
     return PAPERS["degradation"].finding(
-        dict(zip(PAPERS["degradation"].sources, (ending(*[one] * 3) for one in losses), strict=True))
+        dict(zip(PAPERS["degradation"].sources, (ending(*[one] * 10) for one in losses), strict=True))
     )
 
 
@@ -297,17 +385,19 @@ def test_degradation_is_judged_by_the_order_of_the_losses_in_every_seed() -> Non
     assert degraded(0.1, 0.5, 1.8, 0.02, 0.5, 1.0).answer == PARTLY
     assert degraded(0.1, 0.1, 0.1, 0.1, 0.2, 0.3).answer == NOT_HERE
     said = degraded(0.1, 0.5, 1.8, 0.02, 0.5, 1.0)
-    assert said.condition == PAPERS["degradation"].judge.keywords["statements"][1]  # type: ignore[attr-defined]
+    assert said.condition == PAPERS["degradation"].judge.keywords["statements"][1]["says"]  # type: ignore[attr-defined]
     values = dict(
-        zip(PAPERS["degradation"].sources, (ending(*[one] * 3) for one in (0.1, 0.5, 1.8, 0, 0, 0)), strict=True)
+        zip(PAPERS["degradation"].sources, (ending(*[one] * 10) for one in (0.1, 0.5, 1.8, 0, 0, 0)), strict=True)
     )
-    values["plain, 32"] = ending(1.8, 1.8, 0.1)  # one seed is enough against it
+    values["plain, 32"] = ending(*[1.8, 0.1] * 5)
+    assert PAPERS["degradation"].finding(values).answer == HOLDS, "half of the seeds are enough for the mean"
+    values["plain, 32"] = ending(*[1.8, *[0.1] * 9])
     assert PAPERS["degradation"].finding(values).answer == PARTLY
 
 
 def dropping(step: float) -> list[Trace]:
     """Losses that are 2 up to a step and 0.1 from it on."""
-    return [replace(short(2), loss=np.where(np.arange(25) < step, 2.0, 0.1))] * 3
+    return [replace(short(2), loss=np.where(np.arange(25) < step, 2.0, 0.1))] * 10
 
 
 def gated(*steps: float) -> str:
@@ -321,7 +411,7 @@ def test_zero_gates_are_judged_by_the_steps_that_each_net_needs() -> None:
     assert gated(10, 8, 12, 12, 15, np.inf) == HOLDS
     assert gated(10, 8, 5, 5, 15, np.inf) == PARTLY
     assert gated(10, 8, 12, 12, 15, 20) == PARTLY
-    assert gated(8, 15, 5, 5, 15, 18) == NOT_HERE
+    assert gated(8, np.inf, 5, 5, 15, 18) == NOT_HERE
 
 
 def fed(factor: float) -> SignalAtInit:
@@ -332,8 +422,22 @@ def fed(factor: float) -> SignalAtInit:
 
 def of_weights(he: float, xavier: float, *losses: float) -> str:
     values: dict[str, Any] = {"He, before training": fed(he), "Xavier, before training": fed(xavier)}
-    values |= {name: ending(*[loss] * 3) for name, loss in zip(("He, trained", "Xavier, trained"), losses, strict=True)}
+    values |= {
+        name: ending(*[loss] * 10) for name, loss in zip(("He, trained", "Xavier, trained"), losses, strict=True)
+    }
     return PAPERS["he-weights"].finding(values).answer
+
+
+def test_without_the_factor_two_a_signal_keeps_half_as_many_halves() -> None:
+    """Thirty halvings of the mean square are fifteen of the RMS, in torch's own layers."""
+    torch.manual_seed(3)
+    x = torch.randn(64, 1024)
+    start = x.square().mean()
+    for _ in range(30):
+        x = (x @ torch.nn.init.xavier_normal_(torch.empty(1024, 1024))).relu()
+    assert float((x.square().mean() / start).log2()) == pytest.approx(-30, abs=1.5)
+    assert "2^{-30}$ of the mean square" in PAPERS["he-weights"].why
+    assert "2^{-15}$ of the signal's RMS" in " ".join(PAPERS["he-weights"].why.split())
 
 
 def test_weights_are_judged_by_their_factors_and_by_which_net_learns() -> None:
@@ -344,11 +448,11 @@ def test_weights_are_judged_by_their_factors_and_by_which_net_learns() -> None:
 
 
 def of_norms(share: Callable[[np.ndarray], np.ndarray], *losses: float) -> str:
-    values = dict(zip(PAPERS["nearly-identity"].sources, (ending(*[one] * 3) for one in losses), strict=True))
+    values = dict(zip(PAPERS["nearly-identity"].sources, (ending(*[one] * 10) for one in losses), strict=True))
     one = values["batch norm"][0]
     blocks = np.arange(1.0, 33.0)
     act, branch = np.ones((1, 33)), np.sqrt(share(blocks))[None]
-    values["batch norm"] = [replace(one, act_rms=act, branch_rms=branch)] * 3
+    values["batch norm"] = [replace(one, act_rms=act, branch_rms=branch)] * 10
     return PAPERS["nearly-identity"].finding(values).answer
 
 
@@ -380,12 +484,13 @@ def test_an_ensemble_is_judged_by_what_is_left_without_a_block_and_by_the_paths(
     assert of_paths(0.5, 0.85, 12) == NOT_HERE
 
 
-def of_streams(plain: float, scaled: float, late: float) -> str:
+def of_streams(plain: float, scaled: float, late: float, *, linear: bool = False) -> str:
     """The verdict on streams that end at these mean squares, and what the last scaled blocks are worth."""
+    grid = np.linspace if linear else np.geomspace
     values: dict[str, Any] = {}
     for kind, end, worth in (("pre-norm", plain, 0.01), ("LayerNorm scaling", scaled, late)):
         signal = fed(end ** (1 / 32))
-        squares = np.tile(np.geomspace(1, end, 33), (6, 1))
+        squares = np.tile(grid(1, end, 33), (6, 1))
         values[f"{kind}, before training"] = replace(signal, mean_square=squares)
         values |= {f"{kind}, lesions, seed {at}": lesions(*[0.9] * 16, loss=0.3 + worth) for at in range(3)}
     return PAPERS["curse-of-depth"].finding(values).answer
@@ -395,7 +500,21 @@ def test_the_curse_is_judged_by_both_streams_and_by_the_last_blocks() -> None:
     assert of_streams(17.0, 3.03, 0.1) == HOLDS
     assert of_streams(17.0, 3.03, 0.001) == PARTLY
     assert of_streams(17.0, 17.0, 0.1) == PARTLY
-    assert of_streams(65000.0, 17.0, 0.001) == NOT_HERE
+    assert of_streams(17.0, 3.03, 0.1, linear=True) == PARTLY
+    assert of_streams(65000.0, 17.0, 0.001, linear=True) == NOT_HERE
+
+
+def test_the_curse_quotes_the_paper_and_scales_only_once() -> None:
+    """Linear growth, which the toy has before training, does not count as the exponential one of the abstract."""
+    card = PAPERS["curse-of-depth"]
+    assert "exponentially grows with the model depth" in card.result
+    assert "version 4" in card.result
+    scaled = [cfg for name, cfg in card.nets.items() if name.startswith("LayerNorm scaling")]
+    assert scaled
+    for cfg in scaled:
+        assert config_caution(cfg) is None
+        assert "to remove the latter" in str(config_caution(replace(cfg, init="gpt2")))
+        assert "to remove the latter" not in str(config_caution(replace(cfg, init="gpt2", input_scale=1.0)))
 
 
 def exponential(values: dict[str, Any]) -> None:
@@ -412,18 +531,23 @@ def swapped(values: dict[str, Any]) -> None:
 
 
 def lengths(factor: float) -> Callable[[dict[str, Any]], None]:
-    """Logs of lengths that fluctuate as if by this factor, and no less in residual nets."""
+    """Variances that are larger by this factor, and grow in residual nets too."""
 
     def change(values: dict[str, Any]) -> None:
-        plain = {shape: logs * factor for shape, logs in values["numbers"]["plain"].items()}
-        values["numbers"] = {"plain": plain, "residual": plain}
+        plain = {shape: variances * factor for shape, variances in values["numbers"]["plain"].items()}
+        values["numbers"] = {
+            "plain": plain,
+            "residual": {shape: plain[shape] for shape in values["numbers"]["residual"]},
+        }
 
     return change
 
 
-def constant(values: dict[str, Any]) -> None:
-    same = {shape: np.tile([-1.0, 1.0], 200) for shape in values["numbers"]["plain"]}
-    values["numbers"] = {"plain": same, "residual": same}
+def of_depth_alone(values: dict[str, Any]) -> None:
+    values["numbers"] = {
+        kind: {(width, layers): np.full(3, layers / 8) for width, layers in shapes}
+        for kind, shapes in values["numbers"].items()
+    }
 
 
 def normed(**factors: float) -> Callable[[dict[str, Any]], None]:
@@ -444,28 +568,29 @@ def correlated(**of_depth: Callable[[np.ndarray], np.ndarray]) -> Callable[[dict
     return change
 
 
-def profiles(**factors: float) -> Callable[[dict[str, Any]], None]:
-    """Gradients that change by these factors a layer, from the first to the last."""
+def profiles(gap: float, **factors: float) -> Callable[[dict[str, Any]], None]:
+    """Gradients that change by these factors a layer, from the first to the last, and a gap of correlations."""
 
     def change(values: dict[str, Any]) -> None:
         found = values["numbers"]
         rows = dict(zip(found["profiles"], factors.values(), strict=True))
         values["numbers"] = found | {
-            "profiles": {one: np.tile(factor ** -np.arange(31.0), (3, 1)) for one, factor in rows.items()}
+            "profiles": {one: np.tile(factor ** -np.arange(31.0), (3, 1)) for one, factor in rows.items()},
+            "gaps": np.tile(gap ** np.arange(9.0), (3, 1)),
         }
 
     return change
 
 
-def alike(values: dict[str, Any]) -> None:
-    for name, traces in values.items():
-        values[name] = [replace(one, weight_grad_rms=np.ones_like(one.weight_grad_rms)) for one in traces]
+def last_gradients(**powers: float) -> Callable[[dict[str, Any]], None]:
+    """Gradients that are these powers of depth, by net."""
 
+    def change(values: dict[str, Any]) -> None:
+        for name in values:
+            kind, depth, _ = name.split(", ")
+            values[name] = Update(0.0, 0.0, float(depth) ** powers[kind[: -len("-LN")]])
 
-def both_fall(values: dict[str, Any]) -> None:
-    for name, traces in values.items():
-        factor = float(name.split(", ")[1]) ** -1.0
-        values[name] = [replace(one, weight_grad_rms=np.full_like(one.weight_grad_rms, factor)) for one in traces]
+    return change
 
 
 def of_checks(width: dict[str, float], depth: dict[str, float]) -> Callable[[dict[str, Any]], None]:
@@ -490,29 +615,38 @@ def of_checks(width: dict[str, float], depth: dict[str, float]) -> Callable[[dic
 STANDARD, MUP, BY_DEPTH = "standard", "muP", "muP + 1/depth"
 CONTRARY: dict[str, list[tuple[str, Callable[[dict[str, Any]], None]]]] = {
     "order-and-chaos": [
-        (PARTLY, profiles(low=0.759, edge=1.1, high=1.342)),
-        (PARTLY, profiles(low=0.759, edge=1.0, high=1.0001)),
-        (NOT_HERE, profiles(low=1.2, edge=1.3, high=0.9)),
+        (HOLDS, profiles(low=0.759, edge=1.0, high=1.342, gap=0.8665)),
+        (PARTLY, profiles(low=0.759, edge=1.1, high=1.342, gap=0.8665)),
+        (PARTLY, profiles(low=0.759, edge=1.0, high=1.342, gap=1 / 1.342)),
+        (NOT_HERE, profiles(low=1.2, edge=1.3, high=0.9, gap=0.5)),
     ],
-    "fluctuations": [(PARTLY, lengths(1.0)), (PARTLY, lengths(2.0)), (NOT_HERE, constant)],
+    "fluctuations": [(PARTLY, lengths(1.0)), (PARTLY, lengths(2.0)), (NOT_HERE, of_depth_alone)],
     "batch-norm-explodes": [
-        (PARTLY, normed(relu=1.2, linear=1.0, skip=1.0)),
-        (PARTLY, normed(relu=1.467, linear=1.3, skip=1.0)),
-        (NOT_HERE, normed(relu=0.9, linear=1.3, skip=1.0)),
+        (PARTLY, normed(relu=1.2, linear=1.0, skip=1.1)),
+        (PARTLY, normed(relu=1.6, linear=1.0, skip=1.1)),
+        (PARTLY, normed(relu=1.467, linear=1.3, skip=1.1)),
+        (NOT_HERE, normed(relu=0.9, linear=1.3, skip=1.3)),
     ],
     "rank-collapse": [(PARTLY, exponential), (NOT_HERE, swapped)],
     "shattered": [
-        (PARTLY, correlated(plain=lambda d: 0.5**d, residual=lambda d: 0.8**d, normed=lambda d: 1 / d)),
+        (PARTLY, correlated(plain=lambda d: 0.5**d, residual=lambda d: 0.75**d, normed=lambda d: d**-0.5)),
         (PARTLY, correlated(plain=lambda d: 0.9**d, residual=lambda d: 0.95**d, normed=lambda d: d**-0.5)),
         (NOT_HERE, correlated(plain=lambda d: 0.7**d, residual=lambda d: 0.6**d, normed=lambda d: 0.5**d)),
     ],
     "mup": [
+        (HOLDS, of_checks({STANDARD: 0.5, MUP: 0.0, BY_DEPTH: 0.0}, {STANDARD: 0.5, MUP: 0.5, BY_DEPTH: 0.0})),
         (PARTLY, of_checks({STANDARD: 0.5, MUP: 0.2, BY_DEPTH: 0.0}, {STANDARD: 0.5, MUP: 0.5, BY_DEPTH: 0.0})),
+        (PARTLY, of_checks({STANDARD: 0.5, MUP: -0.2, BY_DEPTH: 0.0}, {STANDARD: 0.5, MUP: 0.5, BY_DEPTH: 0.0})),
         (PARTLY, of_checks({STANDARD: -0.5, MUP: 0.0, BY_DEPTH: 0.0}, {STANDARD: 0.5, MUP: 0.5, BY_DEPTH: 0.0})),
         (PARTLY, of_checks({STANDARD: 0.5, MUP: 0.0, BY_DEPTH: 0.0}, {STANDARD: 0.5, MUP: 0.0, BY_DEPTH: 0.0})),
-        (NOT_HERE, of_checks({STANDARD: 0.0, MUP: 0.5, BY_DEPTH: 0.0}, {STANDARD: 0.5, MUP: 0.5, BY_DEPTH: 0.5})),
+        (NOT_HERE, of_checks({STANDARD: 0.0, MUP: 0.5, BY_DEPTH: 0.0}, {STANDARD: 0.0, MUP: 0.0, BY_DEPTH: 0.5})),
     ],
-    "last-gradient": [(PARTLY, alike), (NOT_HERE, both_fall)],
+    "last-gradient": [
+        (HOLDS, last_gradients(post=0.0, pre=-0.5)),
+        (PARTLY, last_gradients(post=0.0, pre=0.0)),
+        (PARTLY, last_gradients(post=0.3, pre=-0.5)),
+        (NOT_HERE, last_gradients(post=-1.0, pre=-1.0)),
+    ],
 }
 
 
@@ -523,8 +657,8 @@ def test_every_card_has_contrary_numbers() -> None:
 @pytest.mark.parametrize("key", CONTRARY)
 def test_a_result_holds_on_what_is_measured_and_not_on_contrary_numbers(key: str) -> None:
     said = outcome(key)
-    assert said.answer == HOLDS, said.condition
-    assert said.condition == ""
+    assert said.answer == (PARTLY if key in IN_PART else HOLDS), said.condition
+    assert (said.condition == "") == (said.answer == HOLDS)
     assert len({len(column) for column in said.table.values()}) == 1
     assert set(JUDGES[PAPERS[key].judge.func.__name__].numbers) <= set(  # type: ignore[attr-defined]
         PAPERS[key].judge(gathered(key)).numbers
@@ -532,7 +666,7 @@ def test_a_result_holds_on_what_is_measured_and_not_on_contrary_numbers(key: str
     for wanted, change in CONTRARY[key]:
         other = outcome(key, change)
         assert other.answer == wanted, other.condition
-        assert other.condition != ""
+        assert (other.condition == "") == (wanted == HOLDS)
 
 
 @pytest.mark.parametrize("key", CONTRARY)
