@@ -79,6 +79,7 @@ def findings(keys: list[str], jobs: int = 0) -> dict[str, dict[str, Finding]]:
     tasks = _tasks(keys)
     values: dict[Key, Any] = {}
     context = get_context("spawn")
+    os.environ |= dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")  # of the processes
     with ProcessPoolExecutor(jobs or os.cpu_count() or 1, context, torch.set_num_threads, (1,)) as pool:
         running = {pool.submit(*task): key for key, task in tasks.items()}
         for count, done in enumerate(as_completed(running), start=1):

@@ -444,7 +444,7 @@ def test_weights_are_judged_by_their_factors_and_by_which_net_learns() -> None:
     assert of_weights(1.0, 0.5, 1.6, 2.3) == HOLDS
     assert of_weights(1.2, 0.5, 1.6, 2.3) == PARTLY
     assert of_weights(1.0, 0.5, 1.6, 1.6) == PARTLY
-    assert of_weights(1.2, 1.0, 2.3, 2.3) == NOT_HERE
+    assert of_weights(1.2, 1.0, 2.3, 1.6) == NOT_HERE
 
 
 def of_norms(share: Callable[[np.ndarray], np.ndarray], *losses: float) -> str:
