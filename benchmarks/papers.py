@@ -117,8 +117,9 @@ def _said(tests: Mapping[str, Any], index: int) -> str:
 
 
 def record(found: Mapping[str, Mapping[str, Finding]], path: Path) -> None:
-    """Writes the means, intervals and verdicts that a card does not compute itself."""
-    cards = {
+    """Writes the means, intervals and verdicts that a card does not compute itself, beside those of other cards."""
+    recorded = json.loads(path.read_text(encoding="utf-8"))["cards"] if path.exists() else {}
+    cards = recorded | {
         key: {
             part: [
                 [float(f"{finding.tests[name][index]:.4g}") for name in ("mean", "95 %, from", "to")]

@@ -6,7 +6,7 @@ from components.charts.colour import GRADIENT, LOSS, SIGNAL
 from components.charts.depth import depth_profile, named_series
 from components.charts.maps import plane_figure
 from components.charts.parts import Figure
-from components.player.answer import Reply, answer
+from components.player.answer import WAIT_SECONDS, Reply, answer
 from components.player.view import as_sentence
 from components.shell.static_chart import static_chart
 from components.shell.text import named_table, number
@@ -28,9 +28,11 @@ def source_values(experiment: Experiment, name: str) -> tuple[bool, dict[str, An
     trained = [source for source in experiment.sources.values() if isinstance(source, Trained)]
     requester = owner(name, *(source.cfg for source in trained), seeds=trained[0].seeds if trained else 1)
     requester = requester._replace(screen=f"{name} {experiment.key}")  # another experiment cancels these requests
-    replies = {
-        part: _source_reply(source, requester._replace(part=part)) for part, source in experiment.sources.items()
-    }
+    replies: dict[str, Reply[Any]] = {}
+    for part, source in experiment.sources.items():
+        is_waiting = any(reply.is_waiting for reply in replies.values())
+        wait = 0.0 if is_waiting else WAIT_SECONDS  # a card may have a hundred sources
+        replies[part] = _source_reply(source, requester._replace(part=part), wait)
     refusal = next((f"{part}: {reply.refusal}" for part, reply in replies.items() if reply.refusal), "")
     is_running = not refusal and any(reply.is_waiting for reply in replies.values())
     if is_running or refusal:
@@ -40,11 +42,11 @@ def source_values(experiment: Experiment, name: str) -> tuple[bool, dict[str, An
     return False, {part: reply.value for part, reply in replies.items()}
 
 
-def _source_reply(source: Source, requester: Requester) -> Reply[Any]:
+def _source_reply(source: Source, requester: Requester, wait: float) -> Reply[Any]:
     if isinstance(source, Computed):
         return Reply(source.value())
     if isinstance(source, Answered):
-        return answer(source.question, source.cfg, owner=requester, **source.args)
+        return answer(source.question, source.cfg, owner=requester, wait=wait, **source.args)
     log = trainer().request_rows(source.cfg, source.cfg.steps, seeds=source.seeds, owner=requester)
     if log.error:
         return Reply(refusal=as_sentence(log.error))
