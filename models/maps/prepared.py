@@ -9,7 +9,7 @@ from pathlib import Path
 from addnorm.coordinate_check import Coordinates
 from models.content import Texts
 from models.maps.cells import Outcome
-from models.maps.coordinates import CoordinateCheck, coordinates_of
+from models.maps.coordinates import MAX_SEEDS, CoordinateCheck, coordinates_of
 from models.maps.spec import Axis, MapSpec
 from models.spec import PARAMETRIZATIONS, RunConfig
 
@@ -105,12 +105,16 @@ CHECKS = {
     for name in PARAMETRIZATIONS
     for check in (
         CoordinateCheck(
-            RunConfig(depth=4, optimizer="adam", lr=0.01, batch=32, parametrization=name),
+            RunConfig(depth=4, optimizer="adam", lr=0.01, batch=32, parametrization=name, seed=100),
             "width",
             (16, 32, 64, 128, 256, 512),
+            seeds=MAX_SEEDS,
         ),
         CoordinateCheck(
-            RunConfig(optimizer="adam", lr=0.003, batch=32, parametrization=name), "depth", (8, 16, 32, 64, 128)
+            RunConfig(optimizer="adam", lr=0.003, batch=32, parametrization=name, seed=100),
+            "depth",
+            (8, 16, 32, 64, 128),
+            seeds=MAX_SEEDS,
         ),
     )
 }

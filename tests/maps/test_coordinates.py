@@ -113,7 +113,7 @@ def test_a_prepared_check_is_recorded_and_its_verdict_is_the_papers(field: str, 
     assert recorded is not None
     assert recorded.torch.startswith("2.13.0")
     found = recorded.coordinates
-    assert len(list(found.rows())) == len(found.values) * 3 * 5 * len(found.sites)
+    assert len(list(found.rows())) == len(found.values) * 8 * 5 * len(found.sites)
     flat = {"width": ("muP", "muP + 1/depth"), "depth": ("muP + 1/depth",)}
     assert found.flat == (name in flat[field]), found.verdict
 

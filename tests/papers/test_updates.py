@@ -131,7 +131,7 @@ def test_slopes_of_the_recorded_sizes_are_those_of_numpy() -> None:
     for field, site in (("width", -1), ("depth", -2)):
         for name, power in said.numbers[field].items():
             one = coordinate_checks()[field, name]
-            assert len(one.size[0]) == 3
+            assert len(one.size[0]) == 8
             sizes = [np.log([seed[4][site] for seed in of]).mean() for of in one.size]
             assert power == pytest.approx(np.polyfit(np.log(one.values), sizes, 1)[0])
 
