@@ -67,7 +67,7 @@ def _tasks(keys: list[str]) -> dict[Key, tuple[Any, ...]]:
             if isinstance(source, Trained):
                 tasks[key, ALONE, name] = value_alone, source
                 costs[key, ALONE, name] = 2 * _cost(source)
-    return {key: tasks[key] for key in sorted(tasks, key=lambda one: -costs[one])}
+    return {key: tasks[key] for key in sorted(tasks, key=lambda task: -costs[task])}
 
 
 def _cost(source: Answered | Trained) -> float:
@@ -85,15 +85,15 @@ def findings(keys: list[str], jobs: int = 0) -> dict[str, dict[str, Finding]]:
         for count, done in enumerate(as_completed(running), start=1):
             values[running[done]] = done.result()
             print(f"{count} of {len(tasks)}: {', '.join(running[done])}", file=sys.stderr, flush=True)
-    found: dict[str, dict[str, Finding]] = {}
+    by_card: dict[str, dict[str, Finding]] = {}
     for key in keys:
         card = PAPERS[key]
         parts = {part: {name: values[key, part, name] for k, part_of, name in tasks if (k, part_of) == (key, part)}
                  for part in (HERE, ALONE, ELSEWHERE)}  # fmt: skip
         if parts[ALONE]:
             parts[ALONE] = parts[HERE] | parts[ALONE]
-        found[key] = {part: card.finding(of) for part, of in parts.items() if of}
-    return found
+        by_card[key] = {part: card.finding(of) for part, of in parts.items() if of}
+    return by_card
 
 
 def papers(keys: list[str] | None = None, jobs: int = 0) -> Iterator[Figure]:
@@ -105,18 +105,18 @@ def papers(keys: list[str] | None = None, jobs: int = 0) -> Iterator[Figure]:
 def _figures(key: str, parts: Mapping[str, Finding]) -> Iterator[Figure]:
     tests = parts[HERE].tests
     for index, statement in enumerate(tests["statement"]):
-        said = [f"{part} {_said(finding.tests, index)}" for part, finding in parts.items()]
-        note = f"{tests['number'][index]}: {tests['bound'][index]}; {'; '.join(said)}"
+        intervals = [f"{part} {_interval_in_words(finding.tests, index)}" for part, finding in parts.items()]
+        note = f"{tests['number'][index]}: {tests['bound'][index]}; {'; '.join(intervals)}"
         yield Figure(f"{key}: {statement}", tests["mean"][index], note=note)
     yield Figure(key, None, note="; ".join(f"{part}: {finding.answer}" for part, finding in parts.items()))
 
 
-def _said(tests: Mapping[str, Any], index: int) -> str:
+def _interval_in_words(tests: Mapping[str, Any], index: int) -> str:
     low, high = tests["95 %, from"][index], tests["to"][index]
     return f"{tests['mean'][index]:.3g} [{low:.3g}, {high:.3g}] {tests['result'][index]}"
 
 
-def record(found: Mapping[str, Mapping[str, Finding]], path: Path) -> None:
+def record(by_card: Mapping[str, Mapping[str, Finding]], path: Path) -> None:
     """Writes the means, intervals and verdicts that a card does not compute itself, beside those of other cards."""
     recorded = json.loads(path.read_text(encoding="utf-8"))["cards"] if path.exists() else {}
     cards = recorded | {
@@ -129,7 +129,7 @@ def record(found: Mapping[str, Mapping[str, Finding]], path: Path) -> None:
             for part, finding in parts.items()
             if part != HERE
         }
-        for key, parts in found.items()
+        for key, parts in by_card.items()
     }
     lines = ",\n".join(f"{json.dumps(key)}: {json.dumps(parts)}" for key, parts in cards.items())
     head = f'"torch": "{version("torch")}",\n"day": "{date.today().isoformat()}"'
@@ -137,8 +137,8 @@ def record(found: Mapping[str, Mapping[str, Finding]], path: Path) -> None:
 
 
 if __name__ == "__main__":
-    all_found = findings(sys.argv[2:] or list(PAPERS))
-    for card_key, its_parts in all_found.items():
+    all_findings = findings(sys.argv[2:] or list(PAPERS))
+    for card_key, its_parts in all_findings.items():
         for figure in _figures(card_key, its_parts):
             print(show("papers", figure), flush=True)
-    record(all_found, Path(sys.argv[1]))
+    record(all_findings, Path(sys.argv[1]))

@@ -72,18 +72,18 @@ def judge_statements(
     """
     stated = [Statement(**statement) for statement in statements]
     intervals = [interval(by_seed) for by_seed in measured]
-    verdicts = [one.verdict(low, high) for one, (_, low, high) in zip(stated, intervals, strict=True)]
-    held = [verdict == HOLDS for verdict in verdicts]
-    answer = HOLDS if all(held) else PARTLY if any(held) else NOT_HERE
+    verdicts = [statement.verdict(low, high) for statement, (_, low, high) in zip(stated, intervals, strict=True)]
+    shows = [verdict == HOLDS for verdict in verdicts]
+    answer = HOLDS if all(shows) else PARTLY if any(shows) else NOT_HERE
     missed = []
-    for one, verdict in zip(stated, verdicts, strict=True):
+    for statement, verdict in zip(stated, verdicts, strict=True):
         if verdict != HOLDS:
             undecided = f" ({UNDECIDED}: the interval crosses the bound)" if verdict == UNDECIDED else ""
-            missed.append(one.says + undecided + (f", because {one.because}" if one.because else ""))
+            missed.append(statement.says + undecided + (f", because {statement.because}" if statement.because else ""))
     tests = {
-        "statement": [one.says for one in stated],
-        "number": [one.number for one in stated],
-        "bound": [one.bound for one in stated],
+        "statement": [statement.says for statement in stated],
+        "number": [statement.number for statement in stated],
+        "bound": [statement.bound for statement in stated],
         "mean": [mean for mean, _, _ in intervals],
         "95 %, from": [low for _, low, _ in intervals],
         "to": [high for _, _, high in intervals],

@@ -93,9 +93,9 @@ def correlation_gaps(weight_variance: float, bias_variance: float, seed: int, la
     rng = np.random.default_rng(seed)
     square = fixed_point(weight_variance, bias_variance)
     fixed, _ = fixed_correlation(weight_variance, bias_variance)
-    one, other = rng.standard_normal((2, PAIRS, PROFILE_WIDTH))
-    starts = [c * one + np.sqrt(1 - c * c) * other for c in (fixed + OFFSET, fixed - OFFSET)]
-    h = np.sqrt(square) * np.stack([one, *starts])
+    first, second = rng.standard_normal((2, PAIRS, PROFILE_WIDTH))
+    starts = [c * first + np.sqrt(1 - c * c) * second for c in (fixed + OFFSET, fixed - OFFSET)]
+    h = np.sqrt(square) * np.stack([first, *starts])
     gaps = []
     for layer in range(layers + 1):
         lengths = np.linalg.norm(h, axis=2)

@@ -40,8 +40,8 @@ def order_to_chaos(values: Values, *, statements: Statements) -> Judgement:
     computed = values["numbers"]
     by_seed = {variance: 1 / per_layer(profile) for variance, profile in computed["profiles"].items()}
     formula = computed["chi"]
-    kept = per_layer(computed["gaps"])
-    ratio = np.log(computed["correlation slope"]) / np.log(kept)
+    slopes_of_gap = per_layer(computed["gaps"])
+    ratio = np.log(computed["correlation slope"]) / np.log(slopes_of_gap)
     measured = [by_seed[variance] / formula[variance] for variance in by_seed] + [ratio]
     names = dict(zip(by_seed, ("order", "edge", "chaos"), strict=True))
     high = list(by_seed)[-1]
@@ -72,7 +72,7 @@ def order_to_chaos(values: Values, *, statements: Statements) -> Judgement:
         "formula": {names[variance]: value for variance, value in formula.items()},
         "scale": {
             "gradient": 1 / abs(np.log(float(_geometric_mean(by_seed[high])))),
-            "correlation": -1 / np.log(float(_geometric_mean(kept))),
+            "correlation": -1 / np.log(float(_geometric_mean(slopes_of_gap))),
         },
         "expected": {
             "gradient": 1 / abs(np.log(formula[high])),
@@ -88,7 +88,7 @@ def last_gradient(values: Values, *, statements: Statements) -> Judgement:
     nets = dict.fromkeys(name.split(", seed ")[0] for name in values)
     depths = sorted({int(net.split(", ")[1]) for net in nets})
     post, pre = (
-        np.stack([[one.last_gradient for one in measures(values, f"{kind}, {depth}")] for depth in depths], 1)
+        np.stack([[measure.last_gradient for measure in measures(values, f"{kind}, {depth}")] for depth in depths], 1)
         for kind in ("post-LN", "pre-LN")
     )
     powers = {
@@ -303,8 +303,8 @@ def short_paths(values: Values, *, statements: Statements, v: float) -> Judgemen
 def rank_collapses(values: Values, *, statements: Statements) -> Judgement:
     """Distance of tokens from their mean by block: attention alone, with skips, and with feed-forward nets."""
     collapses = {net: measures(values, net) for net in ("no skip", "skip", "feed-forward, no skip")}
-    spreads = {net: np.stack([one.spread[::2] for one in of]).astype(float) for net, of in collapses.items()}
-    shares = {net: np.stack([one.query_key_share for one in of]).astype(float) for net, of in collapses.items()}
+    spreads = {net: np.stack([measure.spread[::2] for measure in of]).astype(float) for net, of in collapses.items()}
+    shares = {net: np.stack([measure.query_key_share for measure in of]).astype(float) for net, of in collapses.items()}
     starved = shares["no skip"][:, 2:].max(1)
     fed = shares["skip"].min(1)
     measured = [
@@ -347,7 +347,9 @@ def curse_of_depth(values: Values, *, statements: Statements, v: float) -> Judge
     logs = np.log(rows["pre-norm"])
     half = len(blocks) // 2
     exponent = (logs[:, -1] - logs[:, half]) / (logs[:, half] - logs[:, 0])
-    late = {net: np.array([_late_lesion_cost(one) for one in measures(values, f"{net}, lesions")]) for net in nets}
+    late = {
+        net: np.array([_late_lesion_cost(measure) for measure in measures(values, f"{net}, lesions")]) for net in nets
+    }
     measured = [
         exponent,
         growth["pre-norm"] / expected["pre-norm"],

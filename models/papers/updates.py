@@ -24,7 +24,9 @@ def bounded_update(values: Values, *, statements: Statements, bounded: str) -> J
     depths = sorted({int(name.split(", ")[1]) for name in names})
     changes = {
         what: {
-            net: np.stack([[getattr(one, what) for one in measures(values, f"{net}, {depth}")] for depth in depths], 1)
+            net: np.stack(
+                [[getattr(measure, what) for measure in measures(values, f"{net}, {depth}")] for depth in depths], 1
+            )
             for net in nets
         }
         for what in ("matrices", "everything")
@@ -83,7 +85,9 @@ def wide_rates(values: Values, *, statements: Statements, normed: str, bare: str
         for net in nets
     }
     excess = {net: (rows - rows.min(0)).mean(0) for net, rows in bounded.items()}
-    logits = {net: np.array([one.max_logit.max() for one in measures(values, f"{net}, logits")]) for net in nets}
+    logits = {
+        net: np.array([measure.max_logit.max() for measure in measures(values, f"{net}, logits")]) for net in nets
+    }
     measured = [excess[bare] - excess[normed], np.log10(logits[bare] / logits[normed])]
     table: dict[str, Any] = {"rate": rates}
     for net in nets:
@@ -110,15 +114,15 @@ def smoother(values: Values, *, statements: Statements) -> Judgement:
     """
     names = ("batch norm", "no norm", "batch norm and noise")
     descents = {name: measures(values, name) for name in names}
-    changes = {name: np.array([np.nanmean(one.change[1:]) for one in of]) for name, of in descents.items()}
-    ends = {name: np.array([_bounded_end(one.loss) for one in of]) for name, of in descents.items()}
+    changes = {name: np.array([np.nanmean(measure.change[1:]) for measure in of]) for name, of in descents.items()}
+    ends = {name: np.array([_bounded_end(measure.loss) for measure in of]) for name, of in descents.items()}
     measured = [
         changes["no norm"] / changes["batch norm"],
         ends["no norm"] - ends["batch norm"],
         ends["no norm"] - ends["batch norm and noise"],
     ]
     table = spread("loss", ends) | {"change, mean": [float(by_seed.mean()) for by_seed in changes.values()]}
-    curves = {name: np.nanmean([one.change for one in of], axis=0) for name, of in descents.items()}
+    curves = {name: np.nanmean([measure.change for measure in of], axis=0) for name, of in descents.items()}
     places = tuple(str(step) for step in descents["batch norm"][0].steps)
     lines = Lines("Gradient's change along a step", "times its length", curves, places, "step", "linear")
     numbers = {
@@ -140,8 +144,8 @@ def at_the_edge(values: Values, *, statements: Statements) -> Judgement:
     nets = dict.fromkeys(name.split(", seed ")[0] for name in values)
     descents = {net: measures(values, net) for net in nets}
     level = {net: 2 / of[0].rate for net, of in descents.items()}
-    shares = {net: np.stack([one.sharpness for one in of]) / level[net] for net, of in descents.items()}
-    losses = {net: np.stack([one.loss for one in of]) for net, of in descents.items()}
+    shares = {net: np.stack([measure.sharpness for measure in of]) / level[net] for net, of in descents.items()}
+    losses = {net: np.stack([measure.loss for measure in of]) for net, of in descents.items()}
     hovers = {net: np.array([_plateau(row) for row in rows]) for net, rows in shares.items()}
     rises = {net: (np.diff(rows, axis=1) > 0).sum(1) for net, rows in losses.items()}
     measured = [
