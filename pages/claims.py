@@ -3,11 +3,18 @@
 import streamlit as st
 
 from components.claims import page
+from components.classroom import following
+from models.claims.claims import CLAIMS
+from models.lessons.stops import claim_of
 
 st.title("Common claims", anchor=False)
-st.markdown("Choose a claim, guess whether it is true, and press Run: the numbers decide.")
+state = following.shown_state()
+if state is None:
+    st.markdown("Choose a claim, guess whether it is true, and press Run: the numbers decide.")
 claim = page.chosen_claim()
-if claim is None:
-    page.draw_grid()
-else:
+if state is not None and claim_of(state.stop):
+    page.draw_in_class(CLAIMS[claim_of(state.stop)], state)
+elif claim is not None:
     page.draw(claim)
+else:
+    page.draw_grid()

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import streamlit as st
 from streamlit.navigation.page import StreamlitPage
 
-from components.classroom import following
+from components.classroom import desk, following
 from components.lessons import progress
 from components.shell import address, hidden_parts, language, memory, projector, tour
 from components.shell.copy_link import copy_link
@@ -54,8 +54,9 @@ SECTIONS = {
         ),
     ),
 }
-# Not in the bar: the picture on the page Labs is their menu.
-LABS = (
+# Not in the bar: a class is led to its questions, and the picture on the page Labs is the labs' menu.
+UNLISTED = (
+    PageEntry("question", "A question", "help"),
     PageEntry("normalization", "Normalisation", "table_chart"),
     PageEntry("attention", "Attention", "center_focus_strong"),
     PageEntry("gradients", "Gradients", "trending_down"),
@@ -65,7 +66,7 @@ LABS = (
 
 
 def page_of(entry: PageEntry) -> StreamlitPage:
-    """A page for st.navigation, hidden from the bar if it is a lab."""
+    """A page for st.navigation, hidden from the bar if it is unlisted."""
     is_start = entry.script == "start"
     return st.Page(
         HERE / f"{entry.script}.py",
@@ -73,13 +74,13 @@ def page_of(entry: PageEntry) -> StreamlitPage:
         icon=f":material/{entry.icon}:",
         url_path=None if is_start else entry.script,
         default=is_start,
-        visibility="hidden" if entry in LABS else "visible",
+        visibility="hidden" if entry in UNLISTED else "visible",
         help=phrase(entry.tip) if entry.tip else None,
     )
 
 
 language.adopt()
-bar_pages = [page_of(entry) for entry in (*SECTIONS[""], *LABS)]
+bar_pages = [page_of(entry) for entry in (*SECTIONS[""], *UNLISTED)]
 menus = {phrase(name): [page_of(entry) for entry in entries] for name, entries in SECTIONS.items() if name}
 pages = {"": bar_pages} | menus
 page = st.navigation(pages, position="top")
@@ -88,7 +89,7 @@ st.set_page_config(page_title=title)
 st.logo(str(HERE / "wordmark.svg"))
 address.begin_run(page.url_path, language.query() | hidden_parts.query() | following.follow(page.url_path))
 tour.follow()
-copy_link()
+copy_link(desk.page_button(page.url_path))
 drawer(page.url_path)
 hidden_parts.adopt()
 if projector.is_on():

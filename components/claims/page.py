@@ -6,10 +6,12 @@ from typing import Annotated
 import streamlit as st
 
 from components.claims import run
+from components.classroom import board
 from components.controls import form
 from components.shell import cards, session, waiting
 from components.shell.text import with_explained_words
 from models.claims.claims import CLAIMS, TOPICS, Claim, search_claims
+from models.lessons.board import ClassState
 from models.spec.knob import Knob
 from models.spec.settings import Settings
 
@@ -46,6 +48,16 @@ def draw_grid() -> None:
     by_title = {_title(claim): claim for claim in matches}
     deck = [cards.ChoiceCard(title, claim.topic, mark=run.guess_mark(claim)) for title, claim in by_title.items()]
     cards.draw_cards("Claim", deck, None, key="claims", choose=lambda title: _open(by_title[title].key))
+
+
+def draw_in_class(claim: Claim, state: ClassState) -> None:
+    """Draws the claim for a class to vote on; once revealed, the votes and what the experiment shows."""
+    text = f"**“{claim.title}”** {with_explained_words(claim.question)}"
+    if state.open_questions:
+        board.draw_question(state, text, lambda: run.draw_blocks(claim))
+        return
+    st.markdown(text)
+    waiting.poll_while(f"claim_{claim.key}", lambda: run.draw_revealed(claim, state.stop))
 
 
 def draw(claim: Claim) -> None:

@@ -5,18 +5,18 @@ from typing import Any
 import streamlit as st
 
 from components.charts.diagram import show_blocks
+from components.classroom import answers, board, following
 from components.player import experiment
 from components.shell.hidden_parts import is_hidden
 from components.shell.page_links import link_to_compare, link_to_playground
 from components.shell.session import Key
 from components.shell.text import badge, draw_explanation, with_explained_words
 from models.claims.claims import Claim
-from models.claims.judging import FAILS, HOLDS, PARTLY
+from models.claims.judging import FAILS, GUESSES, HOLDS, PARTLY
 from models.experiment import Finding
 from models.spec.pairings import MAX_COLUMNS
 
 NAME = "claim"
-GUESSES = {"true": HOLDS, "false": FAILS, "true only if ...": PARTLY}  # verdict by option
 ANSWER_HIDDEN = "This link hides the answer: do the numbers support your guess?"
 ICONS = {HOLDS: ":material/check_circle:", FAILS: ":material/cancel:", PARTLY: ":material/rule:"}
 
@@ -34,7 +34,30 @@ def draw(claim: Claim) -> bool:
         is_gathering, finding = _draw_experiment(claim)
     with right:
         if finding is None:
-            show_blocks(claim.nets, f"claim_{claim.key}")
+            draw_blocks(claim)
+        else:
+            experiment.draw_finding(finding, claim.question, f"claim_{claim.key}")
+    return is_gathering
+
+
+def draw_blocks(claim: Claim) -> None:
+    show_blocks(claim.nets, f"claim_{claim.key}")
+
+
+def draw_revealed(claim: Claim, question: str) -> bool:
+    """Draws a class's votes and the finding, whose experiment runs until there is one. Returns whether it runs."""
+    code, member = following.code(), following.member()
+    left, right = st.columns([2, 3], gap="medium")
+    with left:
+        is_gathering, values = experiment.source_values(claim, NAME)
+        finding = claim.finding(values) if values is not None else None
+        st.markdown("The class guessed")
+        board.draw_guesses(code, question, answers.option_of(finding), member)
+        if finding is not None:
+            _draw_verdict(claim, finding)
+    with right:
+        if finding is None:
+            draw_blocks(claim)
         else:
             experiment.draw_finding(finding, claim.question, f"claim_{claim.key}")
     return is_gathering
@@ -88,12 +111,16 @@ def guess_mark(claim: Claim) -> str:
     return {None: "", True: "✓", False: "✗"}[is_right]
 
 
-def _draw_verdict(claim: Claim, finding: Finding, guess: str) -> None:
+def _draw_verdict(claim: Claim, finding: Finding, guess: str = "") -> None:
+    """Draws the verdict, and whether the visitor's guess was right if there is one."""
     condition = f" {finding.condition}" if finding.answer == PARTLY else ""
     verdict = f"{finding.answer}{condition}."
-    is_right = CLAIMS_GUESSED.get()[claim.key]
-    scored = f"You were right: {verdict}" if is_right else f"You guessed “{guess}”. Not quite: {verdict}"
-    st.markdown(f"{ICONS[finding.answer]} **{scored}** {with_explained_words(finding.sentence)} {badge(claim.badge)}")
+    if guess:
+        is_right = CLAIMS_GUESSED.get()[claim.key]
+        verdict = f"You were right: {verdict}" if is_right else f"You guessed “{guess}”. Not quite: {verdict}"
+    else:
+        verdict = verdict[:1].upper() + verdict[1:]
+    st.markdown(f"{ICONS[finding.answer]} **{verdict}** {with_explained_words(finding.sentence)} {badge(claim.badge)}")
 
 
 def _draw_links(claim: Claim) -> None:

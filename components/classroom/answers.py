@@ -1,10 +1,14 @@
 """Right options of a class's questions, read from what the nets show."""
 
+from components.player import experiment
 from components.player.view import view_at
+from models.claims.claims import CLAIMS
+from models.claims.judging import GUESSES
 from models.experiment import Finding
 from models.insight.path_outcome import path_outcome
 from models.lessons.lessons import LESSONS, Lesson
-from models.lessons.stops import START_POLLS
+from models.lessons.questions import OwnQuestion
+from models.lessons.stops import OutcomePoll, claim_of, poll_of
 from models.service.client import trainer
 
 
@@ -25,9 +29,21 @@ def finding(lesson: Lesson, *, trained: bool = True) -> Finding | None:
 
 
 def right_option(question: str) -> str:
-    """Right option of a question, a key of QUESTIONS; empty until the nets show it."""
+    """Right option of a question; empty until the nets show it, and of a teacher's own question that has none."""
+    poll = poll_of(question)
+    if isinstance(poll, OwnQuestion):
+        return poll.right
+    if isinstance(poll, OutcomePoll):
+        view, _ = view_at(poll.net)
+        return path_outcome(view.trace.frames[0].picture) if view and view.trace.frames else ""
     if question in LESSONS:
         measured = finding(LESSONS[question])
         return measured.answer if measured else ""
-    view, _ = view_at(START_POLLS[question].net)
-    return path_outcome(view.trace.frames[0].picture) if view and view.trace.frames else ""
+    claim = CLAIMS[claim_of(question)]
+    values = experiment.source_values(claim, "claim")[1]
+    return option_of(claim.finding(values)) if values is not None else ""
+
+
+def option_of(finding: Finding | None) -> str:
+    """The option of a claim's question that a finding bears out; empty without one."""
+    return next((option for option, verdict in GUESSES.items() if finding and verdict == finding.answer), "")

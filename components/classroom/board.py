@@ -1,20 +1,24 @@
 """A class's board in a page: the options to guess from, the way to join, and the class's guesses after Reveal."""
 
 from collections.abc import Callable, Sequence
+from hashlib import sha256
 from html import escape
 
 import streamlit as st
 
 from components.classroom import following, ways_in
-from components.shell import projector, visitor
+from components.shell import projector, session, visitor
 from components.shell.session import Key
 from components.shell.waiting import poll_while
+from models.content import Texts
 from models.lessons.board import ClassState, board
-from models.lessons.stops import QUESTIONS
+from models.lessons.questions import OwnQuestion
+from models.lessons.stops import poll_of, questions_of
+from models.spec.query import MAX_NUMBER_CHARS, escape_markdown
 
 CLASS_REFUSED = Key("class_refused", "")  # why the last guess does not count
 
-GUESS_HINT = "You can change your guess until your teacher reveals the answer."
+TEXTS = Texts("class")
 
 
 def draw_question(state: ClassState, text: str, draw_picture: Callable[[], None]) -> None:
@@ -31,14 +35,27 @@ def draw_question(state: ClassState, text: str, draw_picture: Callable[[], None]
         _draw_options(question, _numbered_title(number, question) if len(state.open_questions) > 1 else "")
     if refusal := CLASS_REFUSED.pop():
         st.warning(refusal)
-    st.caption(GUESS_HINT)
+    st.caption(TEXTS("change it"))
     if not following.keeps_member():
-        st.html(f'<p class="class-not-kept">{following.TEXTS("not kept")}</p>')
+        st.html(f'<p class="class-not-kept">{TEXTS("not kept")}</p>')
+
+
+def draw_own_question(state: ClassState) -> None:
+    """Draws a question of the teacher's, to be answered or with the class's answers once they are revealed."""
+    (question,) = questions_of(state.stop)
+    poll = poll_of(question)
+    st.title(escape_markdown(poll.title), anchor=False)
+    if state.open_questions:
+        draw_question(state, "", lambda: None)
+        return
+    st.markdown(TEXTS("the class answered"))
+    right = poll.right if isinstance(poll, OwnQuestion) else ""
+    draw_guesses(following.code(), question, right, following.member())
 
 
 def _numbered_title(number: int, question: str) -> str:
     """Title of one of several questions, with the number that `attendance_text` uses."""
-    return f"**{number}. {QUESTIONS[question].title}**"
+    return f"**{number}. {escape_markdown(poll_of(question).title)}**"
 
 
 def _draw_options(question: str, title: str) -> None:
@@ -48,22 +65,42 @@ def _draw_options(question: str, title: str) -> None:
     """
     code, member = following.code(), following.member()
     guess = board().guess_of(code, question, member)
-    label = f"Your guess is in: **{guess}**" if guess else "What is your guess?"
+    label = f"Your guess is in: **{escape_markdown(guess)}**" if guess else "What is your guess?"
     st.markdown(f"{title} · {label}" if title else label)
 
     def submit(option: str) -> None:
         CLASS_REFUSED.put(board().guess(code, question, member, option, visitor.visitor_id()))
 
-    with st.container(key=f"class_options_{question}", horizontal=bool(title), gap="small"):
-        for index, option in enumerate(QUESTIONS[question].options):
+    name, options = _widget_name(question), poll_of(question).options
+    if not options:
+        _draw_number(name, submit)
+    with st.container(key=f"class_options_{name}", horizontal=bool(title), gap="small"):
+        for index, option in enumerate(options):
             st.button(
-                option,
-                key=f"class_guess_{question}_{index}",
+                escape_markdown(option),
+                key=f"class_guess_{name}_{index}",
                 type="primary" if option == guess else "secondary",
                 width="content" if title else "stretch",
                 on_click=submit,
                 args=(option,),
             )
+
+
+def _draw_number(name: str, submit: Callable[[str], None]) -> None:
+    """Draws a field for a number, which counts once it is sent or left."""
+    field = f"class_number_{name}"
+
+    def send() -> None:
+        submit(str(session.widget_value(field, "")))
+
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        st.text_input("A number", key=field, max_chars=MAX_NUMBER_CHARS, width=240, on_change=send)
+        st.button("Send", key=f"class_guess_{name}", type="primary", on_click=send)
+
+
+def _widget_name(question: str) -> str:
+    """A question as a part of a widget's key."""
+    return question if question.isascii() and len(question) < 40 else sha256(question.encode()).hexdigest()[:12]
 
 
 def _draw_on_projector(state: ClassState, text: str, draw_picture: Callable[[], None]) -> None:
@@ -77,45 +114,51 @@ def _draw_on_projector(state: ClassState, text: str, draw_picture: Callable[[], 
                     _numbered_title(number, question) for number, question in enumerate(state.open_questions, start=1)
                 ]
                 st.markdown("  \n".join(titles))
-                st.markdown(" · ".join(QUESTIONS[state.open_questions[0]].options))
+                st.markdown(" · ".join(poll_of(state.open_questions[0]).options))
             else:
-                options = [option for question in state.open_questions for option in QUESTIONS[question].options]
-                st.markdown("\n".join(f"- {option}" for option in options))
+                options = [option for question in state.open_questions for option in poll_of(question).options]
+                st.markdown("\n".join(f"- {escape_markdown(option)}" for option in options))
             hint = f"<p>{following.HINT}</p>" if following.teacher_key() else ""
             st.html(ways_in.join_html(following.code(), _attendance_html("") + hint))
         with right:
             draw_picture()
 
 
-def draw_attendance(state: ClassState, present: int) -> None:
-    """Draws how many are present and have answered; the page's connection keeps the numbers up to date."""
-    st.html(_attendance_html(attendance_text(present, state.guess_counts)))
+def draw_attendance(state: ClassState) -> None:
+    """Draws how many are connected and have answered; the page's connection keeps the numbers up to date."""
+    st.html(_attendance_html(attendance(state)))
 
 
 def _attendance_html(text: str) -> str:
     return f'<p class="class-numbers">{text}</p>'
 
 
-def attendance_text(present: int, answered: Sequence[int]) -> str:
-    """How many of a class are present, and how many of them have answered each of its questions."""
-    members = max(present, *answered, 0)  # a member who answered may have left
-    if not members:
-        return "Nobody is here yet"
-    if not answered:
-        return f"{members} here"
-    first = f"{answered[0]} of {members} answered"
-    if len(answered) == 1:
-        return first
-    others = [f"{count} question {number}" for number, count in enumerate(answered[1:], start=2)]
-    return ", ".join([f"{first} question 1", *others])
+def attendance(state: ClassState) -> str:
+    """How many of a class are connected, how many of them have answered each of its questions, and how many left."""
+    gone = f", {state.gone} who left had answered" if state.gone else ""
+    if not state.here:
+        return f"Nobody is here{gone}" if gone else "Nobody is here yet"
+    if not state.answered:
+        return f"{state.here} here"
+    first = f"{state.answered[0]} of {state.here} answered"
+    if len(state.answered) == 1:
+        return first + gone
+    others = [f"{count} question {number}" for number, count in enumerate(state.answered[1:], start=2)]
+    return ", ".join([f"{first} question 1", *others]) + gone
 
 
 def draw_results(
-    code: str, questions: Sequence[str], right_option: Callable[[str], str] | None = None, member: str = ""
+    code: str,
+    questions: Sequence[str],
+    right_option: Callable[[str], str] | None = None,
+    member: str = "",
+    *,
+    is_open: bool = False,
 ) -> None:
     """Draws a class's guesses at each question of a stop.
 
-    `right_option` gives a question's right option, empty until the nets show it; without it, none is marked.
+    `right_option` gives a question's right option, empty until the nets show it; without it, none is marked. While the
+    question `is_open`, the right option stands below the bars, which change.
     """
 
     def draw_all() -> bool:
@@ -125,20 +168,26 @@ def draw_results(
             with column:
                 if len(answers) > 1:
                     st.markdown(_numbered_title(number, question))
-                draw_guesses(code, question, answers[question], member)
-        return right_option is not None and not all(answers.values())
+                right = answers[question]
+                draw_guesses(code, question, "" if is_open else right, member, number=number)
+                if is_open and right:
+                    st.caption(TEXTS("right answer", answer=escape_markdown(right)))
+        asked = [question for question in questions if not isinstance(poll_of(question), OwnQuestion)]
+        return right_option is not None and not all(answers[question] for question in asked)
 
     poll_while("class_results", draw_all)
 
 
-def draw_guesses(code: str, question: str, right_option: str = "", member: str = "") -> None:
-    """Draws a bar for each option of a question; marks the right option and the member's guess."""
-    counts = board().counts(code, question) or {}
-    guess = board().guess_of(code, question, member)
-    bars = []
-    for option, count in counts.items():
-        attribute, tick = (" class=right", "✓ ") if option == right_option else ("", "")
-        note = " (your guess)" if option == guess else ""
-        bars.append(f'<li style="--count:{count}"{attribute}>{tick}{escape(option)}: <b>{count}</b>{note}</li>')
+def draw_guesses(code: str, question: str, right_option: str = "", member: str = "", *, number: int = 1) -> None:
+    """Draws the bars of a question, the stop's question `number`; marks the right one and the member's guess."""
+    bars = board().bars(code, question)
+    if bars is None:
+        return
+    counts, own = bars.counts(), bars.label(board().guess_of(code, question, member))
+    lines = []
+    for label, count in counts.items():
+        attribute, tick = (" class=right", "✓ ") if label == bars.label(right_option) else ("", "")
+        note = " (your guess)" if label == own else ""
+        lines.append(f'<li style="--count:{count}"{attribute}>{tick}{escape(label)}: <b>{count}</b>{note}</li>')
     total = max(1, sum(counts.values()))
-    st.html(f'<ul class="class-bars" data-question="{question}" style="--all:{total}">{"".join(bars)}</ul>')
+    st.html(f'<ul class="class-bars" data-question="{number}" style="--all:{total}">{"".join(lines)}</ul>')

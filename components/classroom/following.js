@@ -3,6 +3,7 @@
 
 const FIRST_RETRY_MS = 1000 // after a lost connection; doubles up to MAX_RETRY_MS
 const MAX_RETRY_MS = 10_000 // also how long the connection outlives its page
+const SECOND_MS = 1000
 const REPEAT_MS = 3000 // until the page is asked again for a version that it does not show yet
 const ACTIONS = { v: "reveal", n: "next", pagedown: "next", b: "back", pageup: "back", t: "train" } // by key, in lower case
 const JOIN_KEY = "q" // shows and hides the way to join, large
@@ -24,16 +25,33 @@ const writeNumbers = () => {
   document.documentElement.classList.toggle("class-joined", news.here > 0)
   for (const place of document.querySelectorAll(".class-numbers"))
     if (place.textContent !== news.attendance) place.textContent = news.attendance
-  for (const [question, counts] of Object.entries(news.guesses ?? {})) {
-    /** @type {any} */
-    const list = document.querySelector(`.class-bars[data-question="${question}"]`)
-    const total = counts.reduce((sum, count) => sum + count, 0)
-    list?.style.setProperty("--all", Math.max(1, total))
-    for (const [index, bar] of [...(list?.children ?? [])].entries()) {
-      bar.style.setProperty("--count", counts[index])
-      bar.querySelector("b").textContent = counts[index]
-    }
+  for (const [index, bars] of (news.guesses ?? []).entries()) {
+    /** @type {HTMLElement | null} */
+    const list = document.querySelector(`.class-bars[data-question="${index + 1}"]`)
+    list?.style.setProperty("--all", `${Math.max(1, bars.reduce((sum, [, count]) => sum + count, 0))}`)
+    list?.replaceChildren(...bars.map(drawnBar))
   }
+}
+
+// The bar of an option or of numbers; nothing that a student has sent is read as HTML.
+const drawnBar = ([label, count]) => {
+  const bar = document.createElement("li")
+  const number = document.createElement("b")
+  bar.style.setProperty("--count", count)
+  number.textContent = count
+  bar.append(`${label}: `, number)
+  return bar
+}
+
+// Writes how long the stop has been shown, beside the minutes that the plan gives it.
+const writeClock = () => {
+  /** @type {HTMLElement | null} */
+  const clock = document.querySelector(".class-clock")
+  if (!clock) return
+  const seconds = Math.floor(page.data.seconds + (performance.now() - page.receivedAt) / 1000)
+  const planned = Number(clock.dataset.minutes)
+  clock.textContent = `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, "0")}${planned ? ` of ${planned} min` : ""}`
+  clock.classList.toggle("over", planned > 0 && seconds > 60 * planned)
 }
 
 const update = () => {
@@ -83,9 +101,10 @@ const onKeydown = (event) => {
 }
 window.addEventListener("keydown", onKeydown, true)
 setInterval(() => page && update(), REPEAT_MS)
+setInterval(() => page && writeClock(), SECOND_MS)
 
 export default ({ data, setTriggerValue }) => {
-  page = { ...page, data, fire: setTriggerValue }
+  page = { ...page, data, fire: setTriggerValue, receivedAt: performance.now() }
   if (!socket || identity !== `${data.code} ${data.ticket}`) {
     const previous = socket
     if (identity?.split(" ")[0] !== data.code) news = undefined
@@ -93,6 +112,7 @@ export default ({ data, setTriggerValue }) => {
     previous?.close()
   }
   update()
+  writeClock()
   return () => {
     // The next page of the class declares itself at once; without one, the visit has left the class.
     const removed = page

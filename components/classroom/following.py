@@ -8,7 +8,7 @@ from components.classroom import ways_in
 from components.server.tickets import TICKETS
 from components.shell import address, memory, projector, session, visitor
 from components.shell.component import component
-from components.shell.link import LESSONS, PLAYGROUND, START, STORY
+from components.shell.link import PAGES
 from components.shell.session import Key
 from components.shell.waiting import TAKES_TURNS
 from models.content import Texts
@@ -19,7 +19,7 @@ from models.service.client import Requester
 TEXTS = Texts("class")
 KEY = "class"  # URL parameter with the code of a class
 TEACHER_PAGE = "teacher"  # leads classes, so it never follows one
-SCRIPTS = {stops.START: START, stops.STORY: STORY, stops.PLAYGROUND: PLAYGROUND, stops.LESSON: LESSONS}
+WITH_CONTROLS = (stops.PLAYGROUND, "compare", "anatomy")  # pages with controls in the drawer
 # Cookies that `/join` sets, and entries of a browser's memory that stand in for them where cookies are denied.
 MEMBER_COOKIE = "class_member"  # the browser's member token
 KEY_COOKIE = "class_key"  # on a projector, with a class's code behind its name, the key of that class
@@ -73,7 +73,7 @@ def follow(page: str) -> dict[str, str]:
         st.caption(TEXTS("loose", code=code))
     else:
         _go_to_stop(page, code, state, query)
-        st.html(NO_NAVIGATION % ("" if page == stops.PLAYGROUND else NO_DRAWER))
+        st.html(NO_NAVIGATION % ("" if page in WITH_CONTROLS else NO_DRAWER))
     return query
 
 
@@ -84,7 +84,7 @@ def _go_to_stop(page: str, code: str, state: ClassState, class_query: dict[str, 
     is_new = CLASS_FOLLOWED.get() != (code, state.led)
     CLASS_FOLLOWED.put((code, state.led))
     if page != ("" if stop_page == stops.START else stop_page):
-        st.switch_page(SCRIPTS[stop_page], query_params=query)
+        st.switch_page(PAGES / f"{stop_page}.py", query_params=query)
     current_query = st.query_params.to_dict()
     if is_new and current_query != query:
         st.query_params.from_dict(query)
@@ -151,10 +151,10 @@ def listen(code: str, state: ClassState | None, listener: str, *, keys: bool = F
 
     The ticket is valid for this class alone, so that nobody learns from it which other classes are open.
     """
-    ticket = TICKETS.issue(
-        Requester(visitor.visitor_id(), CLASS_SCREEN, listener, frozenset({code}), visitor.address())
-    )
-    data = {"code": code, "ticket": ticket, "version": state.version if state else 0, "keys": keys}
+    part = f"{STUDENT} {member()}" if listener == STUDENT else listener
+    ticket = TICKETS.issue(Requester(visitor.visitor_id(), CLASS_SCREEN, part, frozenset({code}), visitor.address()))
+    seconds = state.seconds if state else 0.0
+    data = {"code": code, "ticket": ticket, "version": state.version if state else 0, "keys": keys, "seconds": seconds}
     name = f"classroom_{listener}"
     _component(
         key=name,

@@ -17,7 +17,7 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import BaseRoute, Route, WebSocketRoute
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
-from components.classroom.board import attendance_text
+from components.classroom.board import attendance
 from components.classroom.following import CLASS_SCREEN, KEY, MEMBER_COOKIE, STUDENT, TEACHER, key_cookie
 from components.player.news import News
 from components.server.connection import REFUSED, Crowd, PageConnection, serve
@@ -25,7 +25,7 @@ from components.server.tickets import TICKETS
 from components.shell import projector
 from components.shell.assets import base_path
 from models.lessons.board import NO_SUCH_CLASS, Board, board, code_from, is_valid_key, is_valid_member
-from models.lessons.stops import START, page_of, questions_of
+from models.lessons.stops import START, page_of
 from models.spec import bounds
 
 TICK_SECONDS = 20.0  # the longest wait between two checks of the class
@@ -96,18 +96,13 @@ async def channel(websocket: WebSocket) -> None:
     await serve(websocket, CROWD, ClassConnection)
 
 
-def students_present(code: str) -> int:
-    """Number of connected students of a class, each counted once, whatever the number of tabs."""
-    connections = _connections.get(code, ())
-    return len({connection.session for connection in connections if connection.listener == STUDENT})
-
-
 class ClassConnection(PageConnection):
     """The connection of a page of a class."""
 
     def __init__(self, websocket: WebSocket) -> None:
         super().__init__(websocket)
         self.session = ""
+        self.member = ""  # of a student
         self.listener = ""  # STUDENT, PROJECTOR or TEACHER
         self.code = ""
         self.news = _news_of(asyncio.get_running_loop(), board())
@@ -119,7 +114,8 @@ class ClassConnection(PageConnection):
             return
         CROWD.limit_ticket(self)
         _connections[self.code].add(self)
-        board().joined(self.code, self.session, is_student=self.listener == STUDENT)
+        is_student = self.listener == STUDENT
+        board().joined(self.code, self.session, is_student=is_student, member=self.member)
         self.news.follow(self.wake, [self.code])
         self.news.announce(self.code)
         try:
@@ -145,7 +141,7 @@ class ClassConnection(PageConnection):
         if owner is None or owner.screen != CLASS_SCREEN or owner.runs != {self.code}:
             self.ticket = ""
             return False
-        self.session, self.listener = owner.session, owner.part
+        self.session, (self.listener, _, self.member) = owner.session, owner.part.partition(" ")
         return True
 
     async def _wait_for_end(self) -> None:
@@ -170,11 +166,11 @@ class ClassConnection(PageConnection):
         state = board().state_of(self.code)
         message: dict[str, Any] = {"version": state.version if state else 0}
         if self.listener != STUDENT:
-            present = students_present(self.code)
-            message |= {"here": present, "attendance": attendance_text(present, state.guess_counts if state else ())}
+            here, text = (state.here, attendance(state)) if state else (0, "")
+            message |= {"here": here, "attendance": text}
         if self.listener == TEACHER and state is not None:
-            counts = {question: board().counts(self.code, question) or {} for question in questions_of(state.stop)}
-            message["guesses"] = {question: list(options.values()) for question, options in counts.items()}
+            bars = [board().counts(self.code, question) or {} for question in state.open_questions]
+            message["guesses"] = [list(counts.items()) for counts in bars]
         return message
 
 

@@ -14,8 +14,22 @@ const iframeMarkup = () =>
 // Asks the frame's policy first, if the browser has that: a denied attempt would log an error.
 const mayCopy = () => /** @type {any} */ (document).featurePolicy?.allowsFeature("clipboard-write") ?? true
 
-export default ({ data, parentElement }) => {
+// Shows the second button, if the page has one.
+const showPageButton = (button, [label, confirmation] = [], press) => {
+  button.hidden = !label
+  if (button.textContent !== confirmation) button.textContent = label ?? ""
+  button.onclick = () => {
+    press()
+    button.textContent = confirmation
+    setTimeout(() => {
+      button.textContent = label
+    }, CONFIRMATION_MILLISECONDS)
+  }
+}
+
+export default ({ data, parentElement, setTriggerValue }) => {
   const button = parentElement.querySelector(".copy-link")
+  showPageButton(parentElement.querySelector(".page-button"), data.button, () => setTriggerValue("pressed", true))
   const box = parentElement.querySelector(".copy-box")
   const [link, embed] = box.querySelectorAll("input")
   const [label, title, confirmation, ...fieldLabels] = data.words

@@ -7,42 +7,48 @@ import csv
 import hmac
 import io
 import socket
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Annotated, NamedTuple
 from urllib.parse import urlencode, urlsplit
 
 import streamlit as st
 
-from components.classroom import answers, board, following, ways_in
-from components.classroom.route import students_present
+from components.classroom import answers, board, desk, following, ways_in
+from components.classroom.desk import PLAN_PARAMETER, TEACHER_CLASS, TEACHER_PLAN, TEXTS
+from components.classroom.text_file import open_text_file
 from components.controls import drive, form, shown_config
 from components.shell import address, hidden_parts, memory, projector, qr, session, visitor
 from components.shell.session import Key
 from components.teacher import seat
-from models.content import Texts
+from models.claims.claims import CLAIMS
 from models.lessons import board as classes
 from models.lessons import stops
 from models.lessons.board import ClassState, code_from, is_valid_key
 from models.lessons.lessons import LESSONS
-from models.lessons.stops import title_of
+from models.lessons.plan import Plan, prepared_plans
+from models.lessons.questions import ASK, NUMBER, OPTION, RIGHT
+from models.lessons.stops import poll_of, read_stop, stop_from, title_of
+from models.service.client import trainer
 from models.spec import RunConfig, knobs
-from models.spec.bounds import MAX_STOPS
+from models.spec.bounds import MAX_OPTION_CHARS, MAX_OPTIONS, MAX_PLAN_CHARS, MAX_QUESTION_CHARS
 from models.spec.knob import Knob
 from models.spec.limits import class_password
+from models.spec.query import escape_markdown
 from models.spec.settings import Settings
-
-TEXTS = Texts("teacher")
 
 PLAYGROUND = stops.PLAYGROUND
 # Parameters of this page's address.
 CLASS_PARAMETER = following.KEY
 KEY_PARAMETER = "key"
-PLAN_PARAMETER = "plan"
 # Keys of widgets.
 PASSWORD_WIDGET = "teacher_password"
 PLAN_WIDGET = "teacher_plan"
 STOP_WIDGET = "teacher_shown"
+PREPARED_WIDGET = "teacher_prepared"
+QUESTION_WIDGET, OPTIONS_WIDGET = "teacher_question", "teacher_options"
+FORMULA = ("=", "+", "-", "@", "\t", "\r")  # how a cell begins that a spreadsheet would compute
 MAX_PASSWORD_CHARS = 100
 LOCAL_HOSTS = ("localhost", "127.0.0.1", "::1")
 
@@ -64,9 +70,8 @@ LESSON_PARTS = ("answers", "lessons", "verdict", "export")
 PLAYGROUND_PARTS = ("arrangement", "verdict", "theory", "instruments", "export")
 PAGE_PARTS = ("verdict",)
 
-TEACHER_CLASS: Key[tuple[str, str]] = Key("teacher_class", ("", ""))  # code and key of the open class
-TEACHER_PLAN = Key("teacher_plan_text", "")  # as in the address
-TEACHER_REFUSED = Key("teacher_refused", "")
+TEACHER_REFUSED = Key("teacher_refused", "")  # why no class was opened
+STOP_REFUSED = Key("teacher_stop_refused", "")  # why nothing was shown, added or asked
 
 
 @dataclass(frozen=True)
@@ -79,12 +84,17 @@ class Handout(Settings):
 
 def draw() -> None:
     """Draws the class or a button that opens one, the plan of the lesson, and links for students alone."""
+    desk.TEACHER_CAME.put(True)
     plan = _current_plan()
     code, key = _draw_opening()
     state = classes.board().state_of(code) if key else None
+    if state is not None and not TEACHER_PLAN.get():  # the address has lost the plan, the class has it
+        TEACHER_PLAN.put(classes.board().plan_text(code, key))
+        plan = _current_plan()
     if state is not None:
-        _draw_class(code, key, state)
-    _draw_plan(code, key, state, plan)
+        _draw_class(code, key, state, plan)
+    _draw_plan(plan)
+    _draw_stops(code, key, state, plan)
     with st.expander("A link without a class", icon=":material/link:"):
         _draw_handout()
 
@@ -152,8 +162,8 @@ def _open(new_class: str) -> None:
     code, key, refusal = classes.board().open(visitor.address(), new_class, visitor.visitor_id())
     TEACHER_REFUSED.put(refusal)
     if not refusal:
-        classes.board().set_plan(code, key, _current_plan())
         TEACHER_CLASS.put((code, key))
+        classes.board().set_plan(code, key, TEACHER_PLAN.get())
 
 
 def _leave() -> None:
@@ -162,21 +172,26 @@ def _leave() -> None:
     address.collect_changes({CLASS_PARAMETER: None, KEY_PARAMETER: None})
 
 
-def _draw_class(code: str, key: str, state: ClassState) -> None:
+def _draw_class(code: str, key: str, state: ClassState, plan: Plan) -> None:
     """Draws what the class is shown, the buttons that lead it, its attendance and results, and the way to join."""
     following.listen(code, state, following.TEACHER)
     left, right = st.columns([3, 1])
     with left:
         remark = " · **on their own now**" if state.loose else ""
         if state.at + 1 < len(state.plan):
-            remark += f" · next: {title_of(state.plan[state.at + 1])}"
-        st.markdown(f"Shown now, {state.at + 1} of {len(state.plan)}: **{title_of(state.stop)}**{remark}")
+            remark += f" · next: {escape_markdown(title_of(state.plan[state.at + 1]))}"
+        title = escape_markdown(title_of(state.stop))
+        st.markdown(f"Shown now, {state.at + 1} of {len(state.plan)}: **{title}**{remark}")
         with st.container(horizontal=True):
             _draw_lead_buttons(code, key, state)
         drive.draw(code, key, state)
-        board.draw_attendance(state, students_present(code))
+        entry = plan.entry(state.stop)
+        st.html(f'<p class="class-clock" data-minutes="{entry.minutes}"></p>')
+        if entry.note:
+            st.info(escape_markdown(entry.note), icon=":material/sticky_note_2:")
+        board.draw_attendance(state)
         if questions := stops.questions_of(state.stop):
-            board.draw_results(code, questions, answers.right_option if state.revealed else None)
+            board.draw_results(code, questions, _right_option, is_open=not state.revealed)
         if state.open_questions:
             st.caption(TEXTS("off the wall"))
         _draw_endings(code, key, state)
@@ -233,76 +248,161 @@ def _draw_endings(code: str, key: str, state: ClassState) -> None:
                 st.button("Delete them", key="teacher_clear", on_click=class_board.clear, args=(code, key))
         if class_board.can_undo(code):
             st.button("Undo: bring the guesses back", key="teacher_undo", on_click=class_board.undo, args=(code, key))
-        if results := class_board.results(code):
+        if class_board.results(code):
             file = f"class-{code}.csv"
-            st.download_button("Results as CSV", _csv(results), file, "text/csv", icon=":material/download:")
+            st.download_button("Results as CSV", results_csv(code), file, "text/csv", icon=":material/download:")
         st.button("Open another class", key="teacher_another", icon=":material/add:", on_click=_leave)
         with st.popover("Close the class", icon=":material/close:", key=f"teacher_close_{suffix}", on_change="rerun"):
             st.markdown(TEXTS("close"))
             st.button("Close it", key="teacher_close", on_click=class_board.close, args=(code, key))
 
 
-def _csv(results: list[tuple[str, str, str, int]]) -> str:
+def _right_option(question: str) -> str:
+    """The right option of a question; of a lesson that training decides, its nets train so that there is one."""
+    lesson = LESSONS.get(question)
+    if lesson is not None and not lesson.early_text:
+        for cfg in lesson.nets.values():
+            trainer().request_rows(cfg, cfg.steps, owner=visitor.owner("class_answer", *lesson.nets.values()))
+    return answers.right_option(question)
+
+
+def results_csv(code: str) -> str:
+    """The results of a class as a table with a line for each bar; no cell begins like a formula."""
+    lines: list[tuple[object, ...]] = [
+        ("shown", "question", "right answer", "option", "guesses", "present", "answered", "shown at", "revealed at")
+    ]
+    for stop, question, result in classes.board().results(code):
+        times = [
+            datetime.fromtimestamp(time, UTC).isoformat(" ", "seconds") for time in (result.shown, result.revealed)
+        ]
+        right = answers.right_option(question)
+        for option, guesses in (classes.board().counts(code, question) or {}).items():
+            texts = [_cell(text) for text in (title_of(stop), poll_of(question).title, right, option)]
+            lines.append((*texts, guesses, result.present, result.answered.get(question, 0), *times))
     file = io.StringIO()
-    csv.writer(file).writerows([("shown", "question", "option", "guesses"), *results])
+    csv.writer(file).writerows(lines)
     return file.getvalue()
+
+
+def _cell(text: str) -> str:
+    """A text for a spreadsheet, which would compute what begins like a formula."""
+    return f"'{text}" if text.startswith(FORMULA) else text
 
 
 # --- the plan ---
 
 
-def _draw_plan(code: str, key: str, state: ClassState | None, plan: Sequence[str]) -> None:
-    """Draws the editor of the lesson's plan, and in an open class (`state`) a choice of any other stop to show."""
+def _draw_plan(plan: Plan) -> None:
+    """Draws the plan of the lesson as text, what is wrong in it, and the ways in which it comes and goes."""
+    session.set_widget(PLAN_WIDGET, TEACHER_PLAN.get() if plan.faults else plan.text)
+    st.text_area(
+        "Plan of the lesson",
+        key=PLAN_WIDGET,
+        height=220,
+        help=TEXTS("how to write a plan"),
+        max_chars=MAX_PLAN_CHARS,
+        on_change=lambda: _put_plan(str(session.widget_value(PLAN_WIDGET, ""))),
+    )
+    for fault in plan.faults:
+        st.error(escape_markdown(fault))
+    minutes = f", {plan.minutes} minutes" if plan.minutes else ""
+    st.caption(f"{len(plan.entries)} stops{minutes}. {TEXTS('address')}")
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        prepared = prepared_plans()
+        session.set_initial(PREPARED_WIDGET, None)
+        st.selectbox(
+            "Take a plan that comes with the app",
+            list(prepared),
+            index=None,
+            key=PREPARED_WIDGET,
+            placeholder="Choose one",
+            width=360,
+            on_change=lambda: _put_plan(prepared.get(str(session.widget_value(PREPARED_WIDGET)), "")),
+        )
+        open_text_file("or open a file:", "teacher_file", MAX_PLAN_CHARS, _put_plan)
+        st.download_button("Plan as a file", f"{plan.text}\n", "plan.txt", "text/plain", icon=":material/download:")
+
+
+def _put_plan(text: str) -> None:
+    address.reapply_widgets()
+    if text.strip():
+        desk.put_plan(text)
+        session.set_widget(PREPARED_WIDGET, None)
+
+
+def _current_plan() -> Plan:
+    """The plan in the address, else of the last choice; the default plan if that has none."""
+    with address.adopting(PLAN_PARAMETER) as fresh:
+        text = st.query_params.get(PLAN_PARAMETER)
+        if fresh and text is not None:
+            TEACHER_PLAN.put(text[:MAX_PLAN_CHARS])
+    desk.remember_address()
+    return desk.plan()
+
+
+def _draw_stops(code: str, key: str, state: ClassState | None, plan: Plan) -> None:
+    """Draws a choice of any stop, for the plan or to be shown at once, and a field for a question of one's own."""
     current = stops.playground_stop(shown_config.last_good())
     story = [f"{stops.STORY}-{scene}" for scene in range(1, stops.STORY_SCENES + 1)]
+    claims = [f"{stops.CLAIM}?claim={claim}" for claim in CLAIMS]
     class_plan = state.plan if state else ()
-    all_stops = list(dict.fromkeys([stops.START, *LESSONS, *story, current, *plan, *class_plan]))
-    session.set_widget(PLAN_WIDGET, list(plan))
-    st.multiselect(
-        "Plan of the lesson",
-        all_stops,
-        key=PLAN_WIDGET,
-        format_func=title_of,
-        help=TEXTS("order"),
-        max_selections=MAX_STOPS,
-        on_change=_change_plan,
-        args=(code, key),
-    )
-    st.caption(TEXTS("address"))
-    if state is not None:
-        session.set_initial(STOP_WIDGET, None)
-        stop = st.selectbox(
+    all_stops = list(dict.fromkeys([stops.START, *LESSONS, *claims, *story, current, *plan.stops, *class_plan]))
+    session.set_initial(STOP_WIDGET, None)
+
+    def show(stop: str) -> None:
+        classes.board().show(code, key, read_stop(stop)[0])
+
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        st.selectbox(
             "Show something else",
             all_stops,
             index=None,
             key=STOP_WIDGET,
-            format_func=title_of,
-            placeholder="Choose what",
+            format_func=lambda stop: title_of(stop) if stop_from(stop) == stop else stop,
+            placeholder="Choose it, or paste the link of any page",
+            help=TEXTS("any page"),
+            accept_new_options=True,
         )
-        if stop:
-            args = (code, key, str(stop))
-            st.button("Show it to the class", key="teacher_show", on_click=classes.board().show, args=args)
+        chosen = session.widget_value(STOP_WIDGET)
+        if chosen:
+            st.button("Add to the plan", key="teacher_add", on_click=_use_stop, args=(str(chosen), desk.add))
+        if chosen and state is not None:
+            st.button("Show it to the class", key="teacher_show", on_click=_use_stop, args=(str(chosen), show))
+    with st.expander("A question of your own", icon=":material/help:"):
+        st.text_input("Question", key=QUESTION_WIDGET, max_chars=MAX_QUESTION_CHARS)
+        st.text_area(
+            "Options",
+            key=OPTIONS_WIDGET,
+            max_chars=MAX_OPTIONS * (MAX_OPTION_CHARS + 3),
+            height=150,
+            help=TEXTS("options"),
+            placeholder="One a line, with * before the right one. None: a number is asked for.",
+        )
+        with st.container(horizontal=True):
+            if state is not None:
+                st.button("Ask it now", key="teacher_ask", type="primary", on_click=_use_question, args=(show,))
+            st.button("Add it to the plan", key="teacher_add_question", on_click=_use_question, args=(desk.add,))
+    if refusal := STOP_REFUSED.pop():
+        st.error(escape_markdown(refusal))
 
 
-def _change_plan(code: str, key: str) -> None:
-    """Stores the plan that the widget shows, in the address, the session and the class."""
-    address.reapply_widgets()
-    plan = ",".join(session.widget_value(PLAN_WIDGET, []))
-    address.collect_changes({PLAN_PARAMETER: plan or None})
-    TEACHER_PLAN.put(plan)
-    classes.board().set_plan(code, key, _current_plan())
+def _use_stop(stop: str, use: Callable[[str], object]) -> None:
+    """Shows or adds a stop, or stores why it names nothing."""
+    try:
+        use(stop)
+    except ValueError as error:
+        STOP_REFUSED.put(f"{error}."[:1].upper() + f"{error}."[1:])
 
 
-def _current_plan() -> tuple[str, ...]:
-    """Stops of the plan in the address, else of the last choice; the default plan if that has none."""
-    with address.adopting(PLAN_PARAMETER) as fresh:
-        text = st.query_params.get(PLAN_PARAMETER)
-        if fresh and text is not None:
-            TEACHER_PLAN.put(",".join(stops.plan_from(text)))
-    plan = TEACHER_PLAN.get()
-    if plan:
-        address.collect_changes({PLAN_PARAMETER: plan})
-    return stops.plan_from(plan) or stops.DEFAULT_PLAN
+def _use_question(use: Callable[[str], object]) -> None:
+    """Asks the question in the fields or adds it to the plan, and empties them."""
+    lines = [line.strip() for line in str(session.widget_value(OPTIONS_WIDGET, "")).splitlines() if line.strip()]
+    marked = [line if line.startswith((OPTION, RIGHT, NUMBER)) else f"{OPTION} {line}" for line in lines] or [NUMBER]
+    text = "\n".join([f"{ASK} {session.widget_value(QUESTION_WIDGET, '')}", *marked])
+    _use_stop(text, use)
+    if not STOP_REFUSED.get():
+        session.set_widget(QUESTION_WIDGET, "")
+        session.set_widget(OPTIONS_WIDGET, "")
 
 
 # --- links without a class ---

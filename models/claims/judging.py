@@ -11,6 +11,7 @@ from models.insight.formula import geometric_mean
 HOLDS = "the claim holds"
 FAILS = "the claim fails"
 PARTLY = "the claim holds only"
+GUESSES = {"true": HOLDS, "false": FAILS, "true only if ...": PARTLY}  # verdict by option of a visitor's guess
 
 
 def verdict(holds: Sequence[bool]) -> str:

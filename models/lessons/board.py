@@ -17,12 +17,14 @@ import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from models.lessons.stops import DEFAULT_PLAN, QUESTIONS, questions_of, stop_from, title_of
+from models.lessons.plan import DEFAULT_PLAN, plan_from
+from models.lessons.questions import Bars, legal_guess
+from models.lessons.stops import START_POLLS, poll_of, questions_of, stop_from
 from models.lessons.trials import WrongCodes
 from models.log import error_facts, event
 from models.spec.bounds import (
@@ -31,7 +33,8 @@ from models.spec.bounds import (
     MAX_CLASSES_PER_PERSON,
     MAX_GUESSES,
     MAX_KEY_CHARS,
-    MAX_STOPS,
+    MAX_PLAN_CHARS,
+    MAX_QUESTIONS,
 )
 
 # A class without a connected page expires this long after it was last seen; guesses, this long after the last guess at
@@ -41,7 +44,7 @@ UNUSED_SECONDS = 1800.0  # expiry of a class without guesses
 AWAY_SECONDS = 150.0  # without its teacher's page an unused class may lose its place
 UNDO_SECONDS = 600.0  # deleted guesses and closed classes can be restored
 SAVE_SECONDS = 0.5  # delay between a change and the write
-MAX_FILE_BYTES = 2**25
+MAX_FILE_BYTES = 2**27
 FOLDER_VARIABLE = "CLASSES_FOLDER"  # environment variable: folder of the file
 CODE_LETTERS = "ABCDEFGHJKLMNPQRSTUVWXYZ"  # without I and O, which look like digits
 CODE_LENGTH = 4
@@ -58,7 +61,8 @@ class ClassState:
 
     `loose`: students browse freely. `led` counts the teacher's moves, `version` all changes visible on the class's
     pages; `played` is the version since which all screens train this stop, or 0. `guess_counts`: guesses at each
-    question of the stop.
+    question of the stop; `answered`: those of connected students. `here`: connected students; `gone`: those who have
+    answered and are not connected. `seconds`: since the stop is shown.
     """
 
     stop: str
@@ -70,11 +74,28 @@ class ClassState:
     version: int
     played: int
     guess_counts: tuple[int, ...]
+    answered: tuple[int, ...] = ()
+    here: int = 0
+    gone: int = 0
+    seconds: float = 0.0
 
     @property
     def open_questions(self) -> tuple[str, ...]:
         """Questions of the stop that may still be guessed; none once revealed."""
         return () if self.revealed else questions_of(self.stop)
+
+
+@dataclass(frozen=True)
+class Result:
+    """A revealed stop: when it was shown and revealed, in seconds since 1970, and how many were present and answered.
+
+    `answered`: of those present, by question.
+    """
+
+    shown: float = 0.0
+    revealed: float = 0.0
+    present: int = 0
+    answered: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass
@@ -83,20 +104,23 @@ class _Class:
 
     `opener`: digest of an address, and a person. `guesses`: (option, person) by question and member, oldest first.
     `guessed`: time of the last guess by question. `cleared`: guesses that were deleted last, and when. `seen`: last
-    sign of life. `present`: connected pages by person. `students`: those of them who are students. `joined`: a
-    student's page has been connected. `left`: no page is connected any more.
+    sign of life. `present`: connected pages by person. `students`: members by person, of those present. `joined`: a
+    student's page has been connected. `left`: no page is connected any more. `text`: the plan with its notes.
+    `shown`: when the stop was shown.
     """
 
     key: bytes
     opener: tuple[str, str]
     seen: float
     present: Counter[str] = field(default_factory=Counter)
-    students: set[str] = field(default_factory=set)
+    students: dict[str, str] = field(default_factory=dict)
     plan: tuple[str, ...] = DEFAULT_PLAN
     at: int = 0
     stop: str = DEFAULT_PLAN[0]
     loose: bool = False
-    revealed: set[str] = field(default_factory=set)
+    text: str = ""
+    shown: float = 0.0
+    revealed: dict[str, Result] = field(default_factory=dict)
     led: int = 1
     played: int = 0
     version: int = 1
@@ -109,7 +133,7 @@ class _Class:
 
     def to_json(self) -> dict[str, Any]:
         """The class without people and without what can be undone."""
-        names = ("seen", "plan", "at", "stop", "loose", "led", "version", "used")
+        names = ("seen", "plan", "text", "at", "stop", "shown", "loose", "led", "version", "used")
         options = {
             question: {member: option for member, (option, _) in guesses.items()}
             for question, guesses in self.guesses.items()
@@ -117,7 +141,7 @@ class _Class:
         return {
             **{name: getattr(self, name) for name in names},
             "key": self.key.hex(),
-            "revealed": sorted(self.revealed),
+            "revealed": {stop: asdict(result) for stop, result in self.revealed.items()},
             "guesses": options,
             "guessed": self.guessed,
         }
@@ -125,16 +149,16 @@ class _Class:
     @classmethod
     def from_json(cls, saved: Mapping[str, Any], now: float) -> "_Class":
         """Restores a class at time `now`; raises one of UNREADABLE for malformed data."""
-        plan = tuple(stop for option in saved["plan"][:MAX_STOPS] if (stop := stop_from(option))) or DEFAULT_PLAN
+        plan = plan_from("\n\n".join(saved["plan"])).stops or DEFAULT_PLAN
         stop = stop_from(saved["stop"]) or plan[0]
         guesses = {
             question: {
                 member: (option, "")
                 for member, option in list(members.items())[:MAX_GUESSES]
-                if option in QUESTIONS[question].options
+                if _is_legal(question, option)
             }
-            for question, members in saved["guesses"].items()
-            if question in QUESTIONS
+            for question, members in list(saved["guesses"].items())[:MAX_QUESTIONS]
+            if stop_from(question) or question in START_POLLS
         }
         return cls(
             key=bytes.fromhex(saved["key"]),
@@ -144,7 +168,11 @@ class _Class:
             at=min(max(int(saved["at"]), 0), len(plan) - 1),
             stop=stop,
             loose=bool(saved["loose"]),
-            revealed={stop for option in saved["revealed"] if (stop := stop_from(option))},
+            revealed={
+                stop: Result(**result) for option, result in saved["revealed"].items() if (stop := stop_from(option))
+            },
+            text=str(saved["text"])[:MAX_PLAN_CHARS],
+            shown=_past(saved["shown"], now),
             led=int(saved["led"]),
             version=int(saved["version"]),
             used=bool(saved["used"]),
@@ -278,7 +306,7 @@ class Board:
             while not is_valid_code(code) or code in taken:
                 code = new_code()
             key = secrets.token_urlsafe(9)
-            self._classes[code] = _Class(_key_digest(key), opener, self._clock())
+            self._classes[code] = _Class(_key_digest(key), opener, self._clock(), shown=self._clock())
             event("class_opened", classes=len(self._classes))
             self._changed(code)
             return code, key, ""
@@ -301,8 +329,8 @@ class Board:
             if code in self._classes:
                 self._touch(self._classes[code])
 
-    def joined(self, code: str, person: str = "", *, is_student: bool = True) -> None:
-        """Records that a page of a person is connected."""
+    def joined(self, code: str, person: str = "", *, is_student: bool = True, member: str = "") -> None:
+        """Records that a page of a person is connected; of a student, as which member."""
         with self._lock:
             if code in self._classes:
                 class_ = self._classes[code]
@@ -310,7 +338,7 @@ class Board:
                 class_.left = False
                 if is_student:
                     class_.joined = True
-                    class_.students.add(person)
+                    class_.students[person] = member or person
 
     def left(self, code: str, person: str = "") -> None:
         """Records that a page is gone. After the last one the class ages, and may lose its place if nobody joined."""
@@ -319,17 +347,19 @@ class Board:
                 class_ = self._classes[code]
                 class_.present -= Counter([person])
                 if person not in class_.present:
-                    class_.students.discard(person)
+                    class_.students.pop(person, None)
                 if not class_.present:
                     self._touch(class_)
                     class_.left = True
 
-    def set_plan(self, code: str, key: str, plan: Sequence[str]) -> None:
-        """Sets the stops of a class in order; the current stop stays unless the class has not begun."""
+    def set_plan(self, code: str, key: str, text: str) -> None:
+        """Sets the plan of a class; the current stop stays unless the class has not begun."""
         with self._lock:
-            class_ = self._owned_class(code, key)
-            stops = tuple(dict.fromkeys(stop for name in plan if (stop := stop_from(name))))[:MAX_STOPS]
-            if class_ is None or not stops or stops == class_.plan:
+            class_, stops = self._owned_class(code, key), plan_from(text).stops
+            if class_ is None or not stops:
+                return
+            class_.text = text[:MAX_PLAN_CHARS]
+            if stops == class_.plan:
                 return
             is_untouched = class_.led == 1 and not class_.used and class_.stop == class_.plan[0]
             class_.plan = stops
@@ -337,6 +367,12 @@ class Board:
             if is_untouched and class_.stop not in stops[:1]:
                 self._lead(class_, stops[0])
             self._changed(code)
+
+    def plan_text(self, code: str, key: str) -> str:
+        """The text of a class's plan, with the notes that are its teacher's alone; "" if it has none."""
+        with self._lock:
+            class_ = self._owned_class(code, key)
+            return class_.text if class_ is not None else ""
 
     def show(self, code: str, key: str, stop: str) -> None:
         """Leads the class to a stop, in its plan or not."""
@@ -359,7 +395,9 @@ class Board:
         with self._lock:
             class_ = self._owned_class(code, key)
             if class_ is not None and class_.stop not in class_.revealed and questions_of(class_.stop):
-                class_.revealed.add(class_.stop)
+                present, answered = len({*class_.students.values()}), self._answered(class_)
+                class_.revealed[class_.stop] = Result(class_.shown, self._clock(), present, answered)
+                _drop_oldest(class_.revealed)
                 self._changed(code)
 
     def play(self, code: str, key: str) -> None:
@@ -387,7 +425,7 @@ class Board:
             if class_ is not None:
                 cleared = {question: class_.guesses.pop(question, {}) for question in questions_of(class_.stop)}
                 class_.cleared = cleared, self._clock()
-                class_.revealed.discard(class_.stop)
+                class_.revealed.pop(class_.stop, None)
                 self._changed(code)
 
     def undo(self, code: str, key: str) -> None:
@@ -461,6 +499,7 @@ class Board:
                 return None
             questions = questions_of(class_.stop)
             guess_counts = tuple(len(class_.guesses.get(question, {})) for question in questions)
+            guessers = {member for question in questions for member in class_.guesses.get(question, {})}
             return ClassState(
                 class_.stop,
                 class_.plan,
@@ -471,15 +510,17 @@ class Board:
                 version=class_.version,
                 played=class_.played,
                 guess_counts=guess_counts,
+                answered=tuple(self._answered(class_).values()),
+                here=len({*class_.students.values()}),
+                gone=len(guessers - {*class_.students.values()}),
+                seconds=self._clock() - class_.shown,
             )
 
     def guess(self, code: str, question: str, member: str, option: str, person: str = "") -> str:
-        """Records or changes a member's guess; returns "" or the reason for a refusal.
+        """Records or changes a member's guess; returns "" or the reason for a refusal, such as of what is no number.
 
-        When the question is full, another gives way: `_evict_guess`. ValueError for an unknown question or option.
+        When the question is full, another gives way: `_evict_guess`.
         """
-        if question not in QUESTIONS or option not in QUESTIONS[question].options:
-            raise ValueError(f"{option!r} is no option of a question {question!r}")
         with self._lock:
             self._drop_expired()
             class_ = self._classes.get(code)
@@ -487,7 +528,13 @@ class Board:
                 return NO_SUCH_CLASS
             if question not in questions_of(class_.stop) or class_.stop in class_.revealed:
                 return ANSWER_IS_REVEALED
+            try:
+                option = legal_guess(poll_of(question), option)
+            except ValueError as error:
+                return f"{error}."[:1].upper() + f"{error}."[1:]
             guesses = class_.guesses.setdefault(question, {})
+            _drop_oldest(class_.guesses)
+            class_.guessed = {name: time for name, time in class_.guessed.items() if name in class_.guesses}
             if member not in guesses and len(guesses) >= MAX_GUESSES:
                 _evict_guess(guesses, class_.present, person)
             guesses[member] = (option, person)
@@ -502,28 +549,28 @@ class Board:
             class_ = self._classes.get(code)
             return class_.guesses.get(question, {}).get(member, ("", ""))[0] if class_ is not None else ""
 
-    def counts(self, code: str, question: str) -> dict[str, int] | None:
-        """Number of guesses by option, in the question's order; None if no class with this code is open."""
+    def bars(self, code: str, question: str) -> Bars | None:
+        """The bars of the guesses at a question; None if no class with this code is open."""
         with self._lock:
             self._drop_expired()
             class_ = self._classes.get(code)
             if class_ is None:
                 return None
-            chosen = Counter(option for option, _ in class_.guesses.get(question, {}).values())
-            return {option: chosen[option] for option in QUESTIONS[question].options}
+            return Bars(poll_of(question), [guess for guess, _ in class_.guesses.get(question, {}).values()])
 
-    def results(self, code: str) -> list[tuple[str, str, str, int]]:
-        """(stop, question, option, number of guesses) for each revealed stop, in the plan's order."""
+    def counts(self, code: str, question: str) -> dict[str, int] | None:
+        """Number of guesses by bar, in the question's order; None if no class with this code is open."""
+        bars = self.bars(code, question)
+        return bars.counts() if bars is not None else None
+
+    def results(self, code: str) -> list[tuple[str, str, Result]]:
+        """(stop, question, result) for each question of a revealed stop, in the plan's order."""
         with self._lock:
             class_ = self._classes.get(code)
-            stops = (*class_.plan, *sorted(class_.revealed - {*class_.plan})) if class_ is not None else ()
-            shown = [stop for stop in stops if class_ is not None and stop in class_.revealed]
-        return [
-            (title_of(stop), QUESTIONS[question].title, option, count)
-            for stop in shown
-            for question in questions_of(stop)
-            for option, count in (self.counts(code, question) or {}).items()
-        ]
+            if class_ is None:
+                return []
+            ordered = [*filter(class_.revealed.get, class_.plan), *(class_.revealed.keys() - {*class_.plan})]
+            return [(stop, question, class_.revealed[stop]) for stop in ordered for question in questions_of(stop)]
 
     # --- the caller holds the lock ---
 
@@ -539,8 +586,16 @@ class Board:
         return code in self._closed and hmac.compare_digest(self._closed[code][0].key, _key_digest(key))
 
     @staticmethod
-    def _lead(class_: _Class, stop: str) -> None:
+    def _answered(class_: _Class) -> dict[str, int]:
+        """By question of the stop, how many of the connected members have answered."""
+        return {
+            question: len(class_.guesses.get(question, {}).keys() & {*class_.students.values()})
+            for question in questions_of(class_.stop)
+        }
+
+    def _lead(self, class_: _Class, stop: str) -> None:
         class_.stop = stop
+        class_.shown = self._clock()
         class_.loose = False
         class_.led += 1
         class_.played = 0
@@ -594,6 +649,18 @@ def _evict_guess(guesses: dict[str, tuple[str, str]], present: Collection[str], 
     counts = Counter([newcomer, *(person for _, person in guesses.values())])
     gone = [member for member, (_, person) in guesses.items() if person not in present] or list(guesses)
     del guesses[max(gone, key=lambda member: counts[guesses[member][1]])]
+
+
+def _drop_oldest(by_question: dict[str, Any]) -> None:
+    while len(by_question) > MAX_QUESTIONS:
+        del by_question[next(iter(by_question))]
+
+
+def _is_legal(question: str, guess: str) -> bool:
+    try:
+        return legal_guess(poll_of(question), guess) == guess
+    except ValueError:
+        return False
 
 
 def new_code() -> str:

@@ -1,5 +1,7 @@
 """A class in its pages: they go where the teacher leads, nothing answers before Reveal, and deleting can be undone."""
 
+import csv
+import io
 import json
 import re
 import threading
@@ -23,16 +25,19 @@ from components.server.connection import REFUSED
 from components.server.tickets import TICKETS
 from components.shell.waiting import WAITS
 from components.start.cells import CELLS, SHOWN_CELLS
+from components.teacher.page import results_csv
 from components.teacher.seat import SEAT
 from models.insight.path_outcome import FLY, MERGE, PATH_OUTCOMES
 from models.lessons import board as module
 from models.lessons.board import Board, is_valid_member
 from models.lessons.lessons import LESSONS
-from models.lessons.stops import DEFAULT_PLAN, START_POLLS
+from models.lessons.plan import DEFAULT_PLAN, plan_from, prepared_plans
+from models.lessons.stops import START_POLLS, page_of, poll_of, questions_of
 from models.service.client import Requester, key_of, trainer
 from models.spec import RunConfig
 from models.spec.bounds import MAX_CLASSES_PER_ADDRESS, MAX_WRONG_CODES
 from models.spec.limits import CLASS_PASSWORD
+from models.spec.query import escape_markdown
 from tests.app_page import APP, PATIENCE, address, by_link, charts, configuration, labels, press, sound, words
 from tests.load.server import free_port
 from tests.player_page import declared, panels, says
@@ -204,18 +209,21 @@ def test_the_right_bar_is_marked_though_the_nets_were_measured_while_the_page_wa
     assert "The answer is" in words(page)
 
 
-def test_the_teachers_page_waits_for_what_marks_the_right_bar_once_it_is_revealed(
+def test_the_teachers_page_alone_says_the_right_answer_before_reveal(
     board: Board, key: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Of a lesson that training decides, the right bar was marked only when something else drew the page again."""
     known: list[str] = []
     monkeypatch.setattr(answers_of_nets, "right_option", lambda question: (known or [""])[0])
     teacher = desk(**{"class": CODE, "key": key})
     waits = WAITS.of("class_results").name
-    assert not teacher.session_state[waits][0]
+    assert teacher.session_state[waits][0]
+    known.append(OPTIONS[1])
+    assert f"Right answer: **{OPTIONS[1]}**" in words(sound(teacher.run()))
+    assert not [one for one in bars(teacher) if one.startswith("✓")]
+    assert f"Right answer: **{OPTIONS[1]}**" not in words(joined())
+    known.clear()
     press(teacher, "Reveal")
     assert teacher.session_state[waits][0]
-    assert not [one for one in bars(teacher) if one.startswith("✓")]
     known.append(OPTIONS[1])
     assert [one.startswith("✓") for one in bars(sound(teacher.run()))] == [False, True, False]
 
@@ -295,6 +303,83 @@ def test_the_projectors_keys_lead_a_class_through_the_scenes(
     assert board.state_of(CODE).stop == "story-3", "a student leads nobody"  # type: ignore[union-attr]
 
 
+def test_a_claim_is_voted_on_and_its_experiment_judges_the_votes(board: Board, key: str) -> None:
+    board.show(CODE, key, "claims?claim=by-hand")
+    student, projector, teacher = joined(), wall(), desk(**{"class": CODE, "key": key})
+    press(student, "true only if ...")
+    for page in (student, projector):
+        assert not answers(sound(page.run()))
+        assert "layer norm" in words(page)
+    right = re.search(r"Right answer: \*\*(.*)\*\*", words(sound(teacher.run())))
+    assert right
+    press(teacher, "Reveal")
+    for page in (student, projector, teacher):
+        votes = bars(sound(page.run()))
+        assert [vote for vote in votes if vote.startswith(f"✓ {right[1]}: ")]
+        assert [vote for vote in votes if "true only if ...: 1" in vote]
+    assert "claim" in words(student)
+
+
+HOSTILE = "<img src=x onerror=alert(1)> **[a](http://b)**"
+
+
+def test_a_question_of_the_teachers_is_text_on_every_page(board: Board, key: str) -> None:
+    teacher = desk(**{"class": CODE, "key": key})
+    teacher.text_input(key="teacher_question").set_value(HOSTILE)
+    teacher.text_area(key="teacher_options").set_value(f"{HOSTILE} 1\n* {HOSTILE} 2")
+    press(sound(teacher.run()), "Ask it now")
+    student, projector = joined(), wall()
+    assert address(student) == {"class": CODE}, "the question is on the board, not in an address"
+    press(student, escape_markdown(f"{HOSTILE} 2"))
+    for page in (student, projector, teacher):
+        assert HOSTILE not in words(sound(page.run())) + html(page)
+        assert escape_markdown(HOSTILE) in words(page) + "".join(titles(page))
+    board.reveal(CODE, key)
+    for page in (student, projector, teacher):
+        assert bars(sound(page.run()))[1].startswith("✓ &lt;img")
+        assert "<img src=x" not in html(page)
+    rows = list(csv.DictReader(io.StringIO(results_csv(CODE))))
+    assert [(row["option"], row["guesses"], row["right answer"]) for row in rows] == [
+        (f"{HOSTILE} 1", "0", f"{HOSTILE} 2"),
+        (f"{HOSTILE} 2", "1", f"{HOSTILE} 2"),
+    ]
+    teacher.text_input(key="teacher_question").set_value("Why?")
+    teacher.text_area(key="teacher_options").set_value("one")
+    assert "two to 5 options" in words(press(sound(teacher.run()), "Ask it now"))
+
+
+def test_a_number_is_asked_for_and_its_answers_are_bars(board: Board, key: str) -> None:
+    board.show(CODE, key, "? How many?\n= 96")
+    student = joined()
+    for text, said in (("many", "is not a number"), ("1,000", "Your guess is in: **1000**")):
+        student.text_input[0].set_value(text)
+        assert said in words(press(sound(student.run()), "Send"))
+    board.reveal(CODE, key)
+    assert bars(sound(student.run())) == ["✓ 96: 0", "1000: 1 (your guess)"]
+
+
+def test_no_cell_of_the_results_begins_like_a_formula(board: Board, key: str) -> None:
+    board.show(CODE, key, "? =1+1\n- +2\n* -3\n- @SUM(A1)")
+    board.reveal(CODE, key)
+    cells = list(csv.reader(io.StringIO(results_csv(CODE))))
+    assert [row[3] for row in cells[1:]] == ["'+2", "'-3", "'@SUM(A1)"]
+    assert not [cell for row in cells for cell in row if cell[:1] in ("=", "+", "-", "@")]
+
+
+def test_every_stop_of_the_plans_that_come_with_the_app_is_shown(board: Board, key: str) -> None:
+    student, projector = joined(), wall()
+    for text in prepared_plans().values():
+        board.set_plan(CODE, key, text)
+        for entry in plan_from(text).entries:
+            board.show(CODE, key, entry.stop)
+            for page in (student, projector):
+                assert not sound(page.run()).error
+                assert entry.note not in words(page)
+                assert all(len(poll_of(one).options) != 1 for one in questions_of(entry.stop))
+            assert address(student).items() <= ({"class": CODE} | page_of(entry.stop)[1]).items()
+            assert desk(**{"class": CODE, "key": key}).info[0].value == escape_markdown(entry.note)
+
+
 # --- the Teacher page ---
 
 
@@ -325,7 +410,7 @@ def test_a_class_is_opened_led_cleared_and_closed_and_both_can_be_undone(board: 
 
 def test_the_plan_is_in_the_address_and_the_class_is_opened_with_it(board: Board) -> None:
     page = desk(plan="skip,playground?depth=4,start")
-    page.multiselect(key="teacher_plan").set_value(["skip", "playground?depth=4", "gates"])
+    page.text_area(key="teacher_plan").set_value("skip\n\nplayground?depth=4\n\ngates")
     sound(page.run())
     assert address(page)["plan"] == "skip,playground?depth=4,gates"
     again = press(desk(**address(page)), "Open a class")
@@ -450,7 +535,7 @@ def url() -> Iterator[str]:
 
 
 @contextmanager
-def page_of(url: str, who: str, session: str, code: str = CODE) -> Iterator[ClientConnection]:
+def connected(url: str, who: str, session: str, code: str = CODE) -> Iterator[ClientConnection]:
     """The connection of a page, which has said hello."""
     ticket = TICKETS.issue(Requester(session, CLASS_SCREEN, who, frozenset({code}), "address"))
     with connect(url) as connection:
@@ -468,35 +553,40 @@ def test_pages_hear_when_the_class_is_led_and_only_the_desk_hears_what_is_guesse
     url: str, board: Board, key: str
 ) -> None:
     version = board.state_of(CODE).version  # type: ignore[union-attr]
-    with page_of(url, STUDENT, "one") as pupil, page_of(url, STUDENT, "one"), page_of(url, TEACHER, "two") as teacher:
+    with (
+        connected(url, STUDENT, "one") as pupil,
+        connected(url, STUDENT, "one"),
+        connected(url, TEACHER, "two") as teacher,
+    ):
         heard(pupil, version=version)
-        with page_of(url, PROJECTOR, "three") as projector:
+        with connected(url, PROJECTOR, "three") as projector:
             heard(projector, version=version, here=1, attendance="0 of 1 answered")
             board.guess(CODE, LESSON, "one", OPTIONS[1])
             heard(projector, version=version, here=1, attendance="1 of 1 answered")
-        heard(teacher, version=version, here=1, attendance="1 of 1 answered", guesses={LESSON: [0, 1, 0]})
+        guesses = [[[option, int(option == OPTIONS[1])] for option in OPTIONS]]
+        heard(teacher, version=version, here=1, attendance="1 of 1 answered", guesses=guesses)
         board.reveal(CODE, key)
         assert json.loads(pupil.recv(timeout=PATIENCE)) == {"version": version + 1}
-        heard(teacher, version=version + 1, here=1, attendance="1 of 1 answered", guesses={LESSON: [0, 1, 0]})
+        heard(teacher, version=version + 1, here=1, attendance="1 of 1 answered", guesses=[])
         board.close(CODE, key)
         heard(pupil, version=0)
 
 
 def test_classes_that_are_opened_and_left_keep_no_teacher_of_their_network_out(url: str, board: Board) -> None:
     codes = [board.open("school")[0] for _ in range(MAX_CLASSES_PER_ADDRESS)]
-    with page_of(url, TEACHER, "open", codes[0]) as desk:
+    with connected(url, TEACHER, "open", codes[0]) as desk:
         desk.recv(timeout=PATIENCE)
-        with page_of(url, STUDENT, "one", codes[1]) as joined:
+        with connected(url, STUDENT, "one", codes[1]) as joined:
             joined.recv(timeout=PATIENCE)
-        until(lambda: route.students_present(codes[1]) == 0, "that the student is gone")
-        with page_of(url, TEACHER, "left", codes[2]) as left:
+        until(lambda: board.state_of(codes[1]).here == 0, "that the student is gone")  # type: ignore[union-attr]
+        with connected(url, TEACHER, "left", codes[2]) as left:
             left.recv(timeout=PATIENCE)
         until(lambda: board._classes[codes[2]].left, "its end")
         assert board.open("school")[2] == ""
     assert [code for code in codes if board.state_of(code) is None] == [codes[2]]
 
 
-def test_a_connection_without_a_pages_ticket_hears_nothing(url: str, key: str) -> None:
+def test_a_connection_without_a_pages_ticket_hears_nothing(url: str, board: Board, key: str) -> None:
     player = TICKETS.issue(Requester("one", "playground", "player", frozenset(), "address"))
     other = TICKETS.issue(Requester("one", CLASS_SCREEN, TEACHER, frozenset({"WXYZ"}), "address"))
     tickets = [{"class": CODE, "ticket": one} for one in ("forged", player, other)]
@@ -507,4 +597,4 @@ def test_a_connection_without_a_pages_ticket_hears_nothing(url: str, key: str) -
                 stranger.recv(timeout=PATIENCE)
             assert ended.value.rcvd is not None
             assert ended.value.rcvd.code == REFUSED
-    assert route.students_present(CODE) == 0
+    assert board.state_of(CODE).here == 0  # type: ignore[union-attr]

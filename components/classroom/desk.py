@@ -1,0 +1,76 @@
+"""The teacher's class and plan in this visit, and the button by which any page becomes a stop of the plan."""
+
+from urllib.parse import urlencode
+
+import streamlit as st
+
+from components.shell import address
+from components.shell.copy_link import PageButton
+from components.shell.session import Key
+from models.content import Texts
+from models.lessons.board import board
+from models.lessons.plan import DEFAULT_PLAN, Entry, Plan, plan_from
+from models.lessons.stops import NO_STOPS, START, read_stop, title_of
+from models.spec.bounds import MAX_STOPS
+
+TEXTS = Texts("teacher")
+PLAN_PARAMETER = "plan"
+
+TEACHER_CLASS: Key[tuple[str, str]] = Key("teacher_class", ("", ""))  # code and key of the open class
+TEACHER_PLAN = Key("teacher_plan_text", "")  # as it was written, faults too
+TEACHER_CAME = Key("teacher_came", False)  # whether this visit has opened the Teacher page
+
+
+def plan() -> Plan:
+    """The plan of this visit; the default one if it has none."""
+    written = plan_from(TEACHER_PLAN.get())
+    return written if written.entries else Plan(tuple(map(Entry, DEFAULT_PLAN)), faults=written.faults)
+
+
+def put_plan(text: str) -> None:
+    """Makes a text the plan of this visit, of its class and of the Teacher page's address."""
+    TEACHER_PLAN.put(text)
+    code, key = TEACHER_CLASS.get()
+    board().set_plan(code, key, text)
+
+
+def link_text() -> str:
+    """The plan in an address; as it was written where something in it is wrong, so that it can be corrected."""
+    return TEACHER_PLAN.get() if plan().faults else plan().link
+
+
+def add(text: str) -> str:
+    """Adds what a link, a name or the lines of a question name to the plan. Returns a sentence that says what was done.
+
+    ValueError with the reason for a refusal.
+    """
+    stop, remark = read_stop(text)
+    now = plan()
+    if stop in now.stops:
+        raise ValueError("it is in the plan already")
+    if len(now.entries) == MAX_STOPS:
+        raise ValueError(f"a plan has at most {MAX_STOPS} stops")
+    written = TEACHER_PLAN.get() if now.faults else now.text
+    put_plan(f"{written}\n\n{stop}")
+    changed = f" {remark[:1].upper()}{remark[1:]}." if remark else ""
+    return f"In the plan: {title_of(stop)}.{changed}"
+
+
+def page_button(page: str) -> PageButton | None:
+    """The button that adds the page one is on to the plan, for whoever has been on the Teacher page."""
+    if not TEACHER_CAME.get() or page in NO_STOPS:
+        return None
+    return PageButton("Add to the plan", "Added", lambda: _add_page(page or START))
+
+
+def _add_page(page: str) -> None:
+    try:
+        st.toast(add(f"{page}?{urlencode(st.query_params.to_dict())}"))
+    except ValueError as error:
+        st.toast(TEXTS("not added", reason=str(error)))
+
+
+def remember_address() -> None:
+    """Keeps the plan in the Teacher page's address."""
+    if TEACHER_PLAN.get():
+        address.collect_changes({PLAN_PARAMETER: link_text()})

@@ -1,0 +1,20 @@
+"""A text file of the visitor's; its text comes over the page's own connection, as this server takes no uploads."""
+
+from collections.abc import Callable
+
+from components.shell import session
+from components.shell.component import component
+
+HTML = '<label class="text-file"><span></span> <input type="file" accept=".txt,.md,text/plain"></label>'
+_component = component(__file__, HTML)
+
+
+def open_text_file(label: str, key: str, max_chars: int, put: Callable[[str], None]) -> None:
+    """Draws a field that opens a file; `put` gets its text, cut after `max_chars`."""
+
+    def take() -> None:
+        text = getattr(session.widget_value(key), "opened", None)
+        if isinstance(text, str):
+            put(text[:max_chars])
+
+    _component(key=key, data={"label": label, "maxBytes": 4 * max_chars}, on_opened_change=take)
