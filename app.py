@@ -26,6 +26,7 @@ from components.shell.player_files import ADDRESSES, PLOTLY_ADDRESS, PRELOADED
 from components.shell.style import HtmlInjector
 from models import log
 from models.lessons.board import board, classes_file
+from models.lessons.homework import use_secret_of
 from models.service.client import close_trainer, trainer
 from models.spec.limits import environment_settings
 
@@ -48,7 +49,9 @@ async def lifespan(_app: Any) -> AsyncIterator[None]:
         limits=limits or "default",
         files=files,
     )
-    board().persist_to(classes_file(int(st.get_option("server.port"))))
+    file = classes_file(int(st.get_option("server.port")))
+    board().persist_to(file)
+    use_secret_of(file.parent)
     trainer()
     from components.playground import page  # noqa: F401
     from components.start import cells  # noqa: F401

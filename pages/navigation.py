@@ -6,7 +6,7 @@ from typing import NamedTuple
 import streamlit as st
 from streamlit.navigation.page import StreamlitPage
 
-from components.classroom import desk, following
+from components.classroom import desk, following, homework
 from components.lessons import progress
 from components.shell import address, hidden_parts, language, memory, projector, tour
 from components.shell.copy_link import copy_link
@@ -87,7 +87,8 @@ page = st.navigation(pages, position="top")
 title = NAME if not page.url_path else f"{page.title} · {NAME}"
 st.set_page_config(page_title=title)
 st.logo(str(HERE / "wordmark.svg"))
-address.begin_run(page.url_path, language.query() | hidden_parts.query() | following.follow(page.url_path))
+kept = hidden_parts.query() | following.follow(page.url_path) | homework.follow()
+address.begin_run(page.url_path, language.query() | kept)
 tour.follow()
 copy_link(desk.page_button(page.url_path))
 drawer(page.url_path)
@@ -96,6 +97,7 @@ if projector.is_on():
     projector.enlarge()
 with turn():
     page.run()
+homework.draw(page.url_path)
 is_plain_visit = not (following.code() or projector.is_on() or hidden_parts.hides_anything())
 memory.draw(
     tour.declaration(page.url_path) if is_plain_visit else None,

@@ -5,8 +5,9 @@ from typing import Any
 import streamlit as st
 
 from components.charts.diagram import show_blocks
-from components.classroom import answers, board, following
+from components.classroom import answers, board, following, homework
 from components.player import experiment
+from components.shell import session
 from components.shell.hidden_parts import is_hidden
 from components.shell.page_links import link_to_compare, link_to_playground
 from components.shell.session import Key
@@ -69,6 +70,9 @@ def _draw_experiment(claim: Claim) -> tuple[bool, Finding | None]:
 
     def set_running(is_running: bool) -> None:
         CLAIM_RUNNING.of(claim.key).put(is_running)
+        if is_running:
+            guess = session.widget_value(f"claim_{claim.key}_guess")
+            homework.note(f"Guess at “{claim.title}”: {guess}")
 
     was_started = CLAIM_RUNNING.of(claim.key).get()
     settings: dict[str, Any] = {"key": f"claim_{claim.key}_guess", "disabled": was_started, "persist_state": "session"}

@@ -13,18 +13,20 @@ from typing import Any
 from urllib.parse import urlencode
 
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, RedirectResponse, Response
+from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.routing import BaseRoute, Route, WebSocketRoute
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from components.classroom.board import attendance
 from components.classroom.following import CLASS_SCREEN, KEY, MEMBER_COOKIE, STUDENT, TEACHER, key_cookie
+from components.classroom.homework import KEY as HOMEWORK_KEY
 from components.player.news import News
 from components.server.connection import REFUSED, Crowd, PageConnection, serve
 from components.server.tickets import TICKETS
 from components.shell import projector
 from components.shell.assets import base_path
 from models.lessons.board import NO_SUCH_CLASS, Board, board, code_from, is_valid_key, is_valid_member
+from models.lessons.homework import homework_from
 from models.lessons.stops import START, page_of
 from models.spec import bounds
 
@@ -50,7 +52,7 @@ label {{ display: grid; gap: .3rem }}
 
 def routes() -> list[BaseRoute]:
     base = base_path()
-    return [Route(f"{base}/join", join), WebSocketRoute(f"{base}/class", channel)]
+    return [Route(f"{base}/join", join), Route(f"{base}/homework", homework), WebSocketRoute(f"{base}/class", channel)]
 
 
 async def join(request: Request) -> Response:
@@ -76,6 +78,23 @@ async def join(request: Request) -> Response:
     to = f"{base}/{'' if page == START else page}?{urlencode(query)}"
     stop = RedirectResponse(f"{to}#{code}.{key}" if is_teacher else to, 303)  # the key, where cookies are blocked
     return _with_cookies(request, stop, cookies)
+
+
+async def homework(request: Request) -> Response:
+    """Opens the page of a homework link, which a cookie keeps; with the teacher's code the cookie goes."""
+    base, token = base_path(), request.query_params.get("t", "")
+    found = homework_from(token)
+    if found is None:
+        return PlainTextResponse("This link was not made by this server, or is not whole.", 404)
+    page, query = page_of(found.stop)
+    to = f"{base}/{'' if page == START else page}"
+    if found.opens(request.query_params.get("code", "")):
+        response = RedirectResponse(f"{to}?{urlencode(query)}", 303)
+        response.delete_cookie(HOMEWORK_KEY, path=f"{base}/")
+        return response
+    member = request.cookies.get(MEMBER_COOKIE, "")
+    cookies = {HOMEWORK_KEY: token} | ({} if is_valid_member(member) else {MEMBER_COOKIE: secrets.token_hex(8)})
+    return _with_cookies(request, RedirectResponse(f"{to}?{urlencode(query | {HOMEWORK_KEY: token})}", 303), cookies)
 
 
 def _with_cookies(request: Request, response: Response, cookies: dict[str, str]) -> Response:

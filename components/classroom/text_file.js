@@ -1,11 +1,12 @@
-// Opens a text file of the visitor's and hands its text to the page.
+// Opens text files of the visitor's and hands their text to the page.
 
 export default ({ data, parentElement, setTriggerValue }) => {
   const [label, input] = parentElement.querySelectorAll("span, input")
   label.textContent = data.label
+  input.multiple = data.several
   input.onchange = async () => {
-    const text = await input.files[0]?.slice(0, data.maxBytes).text()
+    const texts = await Promise.all([...input.files].map((file) => file.slice(0, 4 * data.maxChars).text()))
     input.value = ""
-    if (text !== undefined) setTriggerValue("opened", text)
+    if (texts.length) setTriggerValue("opened", texts.join("\n").slice(0, data.maxChars))
   }
 }

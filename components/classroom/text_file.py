@@ -9,12 +9,12 @@ HTML = '<label class="text-file"><span></span> <input type="file" accept=".txt,.
 _component = component(__file__, HTML)
 
 
-def open_text_file(label: str, key: str, max_chars: int, put: Callable[[str], None]) -> None:
-    """Draws a field that opens a file; `put` gets its text, cut after `max_chars`."""
+def open_text_file(label: str, key: str, max_chars: int, put: Callable[[str], None], *, several: bool = False) -> None:
+    """Draws a field that opens a file, or `several` at once; `put` gets their text, cut after `max_chars`."""
 
     def take() -> None:
         text = getattr(session.widget_value(key), "opened", None)
         if isinstance(text, str):
             put(text[:max_chars])
 
-    _component(key=key, data={"label": label, "maxBytes": 4 * max_chars}, on_opened_change=take)
+    _component(key=key, data={"label": label, "maxChars": max_chars, "several": several}, on_opened_change=take)

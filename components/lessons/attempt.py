@@ -2,12 +2,13 @@
 
 from dataclasses import replace
 from typing import Any
-from urllib.parse import parse_qsl, urlsplit
+from urllib.parse import parse_qsl, urlencode, urlsplit
 
 import streamlit as st
 
 from addnorm.player.declare import COLUMNS, Chart
 from components.charts import figures
+from components.classroom import homework
 from components.controls import shown_config
 from components.controls.field import draw_field
 from components.lessons import progress, runs
@@ -139,6 +140,8 @@ def _draw_verdict(lesson: Lesson, cfg: RunConfig, log: RequestedLog | None) -> N
         st.caption(TEXTS("not judged yet"))
         return
     verdict = check(lesson.challenge, cfg, log.trace())
+    result = "passed" if verdict.passed else "not passed"
+    homework.note(f"Challenge of {lesson.title}, {result}: {urlencode(cfg.to_query()) or 'the default network'}")
     for condition in verdict.reached:
         st.markdown(f":material/check: {condition}")
     for condition in verdict.missing:

@@ -6,7 +6,7 @@ from typing import Annotated
 import streamlit as st
 
 from components.charts.diagram import show_blocks
-from components.classroom import board, following
+from components.classroom import board, following, homework
 from components.controls import form
 from components.lessons import attempt, progress, runs, source
 from components.lessons.progress import TEXTS
@@ -175,6 +175,7 @@ def _draw_guess(lesson: Lesson) -> bool:
 
     def settle() -> None:
         progress.progress_of(lesson.key).guess = str(session.widget_value(key))
+        homework.note(f"Guess in {lesson.title}: {progress.progress_of(lesson.key).guess}")
 
     def reset() -> None:
         progress.reset_guess(lesson.key)

@@ -18,6 +18,7 @@ PARTS = ("arrangement", "verdict", "theory", "instruments", "export", "answers",
 MAX_NAMES = 60  # further names are ignored
 
 HIDDEN: Key[frozenset[str]] = Key("hidden", frozenset())  # fields and parts that the link hides
+LOCKED: Key[frozenset[str]] = Key("hidden_locked", frozenset())  # those that no address shows again
 
 
 def parse_names(text: str) -> tuple[frozenset[str], list[str]]:
@@ -40,6 +41,11 @@ def adopt() -> None:
         st.info("From the link: " + "; ".join(notes[:3]) + (" ..." if len(notes) > 3 else "") + ".")
 
 
+def lock(names: frozenset[str]) -> None:
+    """Hides these whatever the address says, and no longer what was locked before."""
+    LOCKED.put(names)
+
+
 def query() -> dict[str, str]:
     """The hidden names of this visit for the address, because a reload starts a new visit."""
     hidden_names = HIDDEN.get()
@@ -47,11 +53,11 @@ def query() -> dict[str, str]:
 
 
 def is_hidden(name: str) -> bool:
-    return name in HIDDEN.get()
+    return name in HIDDEN.get() | LOCKED.get()
 
 
 def hides_anything() -> bool:
-    return bool(HIDDEN.get())
+    return bool(HIDDEN.get() | LOCKED.get())
 
 
 def any_hidden(names: Iterable[str]) -> bool:

@@ -7,10 +7,8 @@ import csv
 import hmac
 import io
 import socket
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import Annotated, NamedTuple
 from urllib.parse import urlencode, urlsplit
 
 import streamlit as st
@@ -18,10 +16,10 @@ import streamlit as st
 from components.classroom import answers, board, desk, following, ways_in
 from components.classroom.desk import PLAN_PARAMETER, TEACHER_CLASS, TEACHER_PLAN, TEXTS
 from components.classroom.text_file import open_text_file
-from components.controls import drive, form, shown_config
-from components.shell import address, hidden_parts, memory, projector, qr, session, visitor
+from components.controls import drive, shown_config
+from components.shell import address, memory, session, visitor
 from components.shell.session import Key
-from components.teacher import seat
+from components.teacher import handout, seat
 from models.claims.claims import CLAIMS
 from models.lessons import board as classes
 from models.lessons import stops
@@ -31,14 +29,10 @@ from models.lessons.plan import Plan, prepared_plans
 from models.lessons.questions import ASK, NUMBER, OPTION, RIGHT
 from models.lessons.stops import poll_of, read_stop, stop_from, title_of
 from models.service.client import trainer
-from models.spec import RunConfig, knobs
 from models.spec.bounds import MAX_OPTION_CHARS, MAX_OPTIONS, MAX_PLAN_CHARS, MAX_QUESTION_CHARS
-from models.spec.knob import Knob
 from models.spec.limits import class_password
 from models.spec.query import escape_markdown
-from models.spec.settings import Settings
 
-PLAYGROUND = stops.PLAYGROUND
 # Parameters of this page's address.
 CLASS_PARAMETER = following.KEY
 KEY_PARAMETER = "key"
@@ -53,33 +47,8 @@ MAX_PASSWORD_CHARS = 100
 LOCAL_HOSTS = ("localhost", "127.0.0.1", "::1")
 
 
-class LinkedPage(NamedTuple):
-    """A page that a link can open, apart from lessons."""
-
-    path: str
-    title: str
-
-
-PAGES = {
-    "start": LinkedPage("", "The four nets of Start"),
-    "story": LinkedPage("story", "The story"),
-    PLAYGROUND: LinkedPage(PLAYGROUND, "The playground with its current network"),
-}
-# Parts that a link can hide, in a lesson, in the playground in addition to its fields, and on other pages.
-LESSON_PARTS = ("answers", "lessons", "verdict", "export")
-PLAYGROUND_PARTS = ("arrangement", "verdict", "theory", "instruments", "export")
-PAGE_PARTS = ("verdict",)
-
 TEACHER_REFUSED = Key("teacher_refused", "")  # why no class was opened
 STOP_REFUSED = Key("teacher_stop_refused", "")  # why nothing was shown, added or asked
-
-
-@dataclass(frozen=True)
-class Handout(Settings):
-    """The page that a link for homework opens, and the parts that it hides."""
-
-    target: Annotated[str, Knob("Open", choices={}, link="open")] = ""
-    hide: Annotated[tuple[str, ...], Knob("Hide", choices={}, multiple=True, link="hides")] = ()
 
 
 def draw() -> None:
@@ -95,8 +64,10 @@ def draw() -> None:
         _draw_class(code, key, state, plan)
     _draw_plan(plan)
     _draw_stops(code, key, state, plan)
-    with st.expander("A link without a class", icon=":material/link:"):
-        _draw_handout()
+    with st.expander("A link without a class, and homework", icon=":material/link:"):
+        handout.draw(_draw_reachability)
+    with st.expander("Check what was handed in", icon=":material/assignment_turned_in:"):
+        handout.draw_check()
 
 
 # --- the class ---
@@ -403,70 +374,6 @@ def _use_question(use: Callable[[str], object]) -> None:
     if not STOP_REFUSED.get():
         session.set_widget(QUESTION_WIDGET, "")
         session.set_widget(OPTIONS_WIDGET, "")
-
-
-# --- links without a class ---
-
-
-def _draw_handout() -> None:
-    """Draws a link, for homework for example, to a page with some of its parts hidden."""
-    target = _draw_target()
-    names: tuple[str, ...] = PAGE_PARTS
-    is_lesson = target in LESSONS
-    key = f"teacher_{is_lesson}"
-    if is_lesson:
-        names = LESSON_PARTS
-    elif target == PLAYGROUND:
-        names = (*PLAYGROUND_PARTS, *(name for name in knobs() if name != "overrides"))
-    else:
-        key += "_page"
-    defaults = Handout(hide=LESSON_PARTS[:2] if is_lesson else ())
-    legal = {"hide": {name: _part_label(name) for name in names}}
-    hidden = form.draw(Handout, key, defaults, only=["hide"], legal=legal).hide
-    base, cfg = address.app_url(), shown_config.last_good()
-    link = f"{base}/{link_to(target, cfg, hidden)}"
-    left, right = st.columns(2)
-    with left:
-        st.caption("To hand out:")
-        st.code(link, language=None, wrap_lines=True)
-        if hidden:
-            st.caption("With nothing hidden, for afterwards:")
-            st.code(f"{base}/{link_to(target, cfg, [])}", language=None, wrap_lines=True)
-        _draw_reachability()
-        if base:
-            url = f"{base}/{link_to(target, cfg, hidden, large=True)}"
-            st.link_button("Open it on a projector", url, icon=":material/open_in_new:")
-    with right:
-        if base:
-            qr.draw_qr(link)
-
-
-def link_to(target: str, cfg: RunConfig, hidden: Sequence[str], *, large: bool = False) -> str:
-    """Path and query of a link to a lesson (by its key), PLAYGROUND with a configuration, or another key of PAGES."""
-    query: dict[str, str] = {}
-    if target in LESSONS:
-        query["lesson"] = target
-    elif target == PLAYGROUND:
-        query |= cfg.to_query()
-    if hidden:
-        query[hidden_parts.KEY] = ",".join(hidden)
-    if large:
-        query[projector.KEY] = projector.VALUE
-    path = "lessons" if target in LESSONS else PAGES[target].path
-    return f"{path}?{urlencode(query, safe=',')}" if query else path
-
-
-def _part_label(name: str) -> str:
-    """The name of a part or field in the link, and what it hides."""
-    return f"{name}: {TEXTS(name) if name in hidden_parts.PARTS else knobs()[name][1].label}"
-
-
-def _draw_target() -> str:
-    """Draws the choice of the page that the link opens. Returns the key of a lesson, or of PAGES."""
-    titles = {key: f"{number}. {lesson.title}" for number, (key, lesson) in enumerate(LESSONS.items(), start=1)}
-    titles |= {target: page.title for target, page in PAGES.items()}
-    defaults = Handout(next(iter(titles)))
-    return form.draw(Handout, "teacher", defaults, only=["target"], legal={"target": titles}).target
 
 
 # --- access from other computers ---

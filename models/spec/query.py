@@ -20,8 +20,8 @@ MAX_NUMBER_CHARS = 40
 JOINER = "\u2060"  # invisible; no line breaks there
 # Keys of other parts of a page: they stay in the address and are not settings of a run.
 PAGE_KEYS = frozenset({
-    "block", "change", "class", "digest", "error", "hide", "instrument", "key", "lang", "lesson", "map", "panel",
-    "recording", "plan", "scene", "spec", "view", "word",
+    "block", "change", "class", "digest", "error", "hide", "homework", "instrument", "key", "lang", "lesson", "map",
+    "panel", "recording", "plan", "scene", "spec", "view", "word",
 })  # fmt: skip
 # Former slugs of choices -> current ones.
 FORMER_SLUGS = {

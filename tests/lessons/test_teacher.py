@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable
-from urllib.parse import parse_qsl, urlencode, urlsplit
+from urllib.parse import parse_qs, parse_qsl, urlencode, urlsplit
 
 import pytest
 import segno
@@ -14,8 +14,9 @@ from components.charts.parts import scaled_figure
 from components.lessons.runs import lesson_chart
 from components.shell.hidden_parts import MAX_NAMES, PARTS, parse_names
 from components.shell.qr import qr_code_html
-from components.teacher.page import PLAYGROUND
+from models.lessons.homework import Homework, homework_from
 from models.lessons.lessons import LESSONS
+from models.lessons.stops import PLAYGROUND, page_of
 from models.spec import RunConfig, knobs
 from models.spec.query import PLAIN_CHARS
 from tests.app_page import (
@@ -309,28 +310,41 @@ def link_of(page: AppTest, at: int = 0) -> tuple[str, dict[str, str]]:
     return parts.path.rpartition("/")[2], dict(parse_qsl(parts.query))
 
 
-def test_the_address_of_a_lesson_hides_its_answers_and_beside_it_stands_the_one_that_does_not() -> None:
+def homework_of(page: AppTest) -> Homework:
+    """What the link that is handed out opens and hides."""
+    (token,) = parse_qs(urlsplit(page.code[0].value).query)["t"]
+    found = homework_from(token)
+    assert found is not None
+    assert f"**{found.code}**" in words(page)
+    return found
+
+
+def test_the_link_of_a_lesson_hides_its_answers_and_beside_it_stands_the_one_that_does_not() -> None:
     page = opened("teacher")
     page.selectbox(key="teacher_target").set_value("final")
     sound(page.run())
-    assert link_of(page) == ("lessons", {"lesson": "final", "hide": "answers,lessons"})
+    assert (homework_of(page).stop, homework_of(page).hide) == ("final", ("answers", "lessons"))
     assert link_of(page, 1) == ("lessons", {"lesson": "final"})
 
 
-def test_the_address_of_the_playground_as_it_stands_opens_it_without_what_was_chosen() -> None:
+def test_homework_opens_the_playground_as_it_stands_or_the_link_of_any_page() -> None:
     page = playground(**SMALL)
     page.switch_page("teacher.py")
     page.query_params.clear()
     sound(page.run())
     page.selectbox(key="teacher_target").set_value(PLAYGROUND)
     sound(page.run())
-    page.multiselect(key="teacher_False_hide").set_value(["verdict", "depth", "theory"])
-    path, query = link_of(sound(page.run()))
-    assert path == "playground"
-    assert query == SMALL | {"hide": "verdict,depth,theory"}
-    pupil = playground(**query)
+    page.multiselect(key="teacher_playground_hide").set_value(["verdict", "depth", "theory"])
+    found = homework_of(sound(page.run()))
+    assert (page_of(found.stop), found.hide) == ((PLAYGROUND, SMALL), ("verdict", "depth", "theory"))
+    pupil = playground(**SMALL, homework=found.token)
     assert "depth" not in drawn(pupil)
     assert configuration(pupil) == configuration(playground(**SMALL))
+    page.text_input(key="teacher_page").set_value("https://host/attention?wish=2&class=ABCD")
+    found = homework_of(sound(page.run()))
+    assert (found.stop, found.hide) == ("attention?wish=2", ("answers",))
+    page.text_input(key="teacher_page").set_value("https://host/nowhere")
+    assert "is no page, lesson or question" in words(sound(page.run()))
 
 
 def test_the_qr_code_is_of_the_link_that_is_handed_out() -> None:
