@@ -9,7 +9,7 @@ from components.shell.copy_link import PageButton
 from components.shell.session import Key
 from models.content import Texts
 from models.lessons.board import board
-from models.lessons.plan import DEFAULT_PLAN, Entry, Plan, plan_from
+from models.lessons.plan import DEFAULT_PLAN, Plan, PlannedStop, plan_from
 from models.lessons.stops import NO_STOPS, START, read_stop, title_of
 from models.spec.bounds import MAX_STOPS
 
@@ -24,7 +24,7 @@ TEACHER_CAME = Key("teacher_came", False)  # whether this visit has opened the T
 def plan() -> Plan:
     """The plan of this visit; the default one if it has none."""
     written = plan_from(TEACHER_PLAN.get())
-    return written if written.entries else Plan(tuple(map(Entry, DEFAULT_PLAN)), faults=written.faults)
+    return written if written.entries else Plan(tuple(map(PlannedStop, DEFAULT_PLAN)), faults=written.faults)
 
 
 def put_plan(text: str) -> None:

@@ -2,7 +2,7 @@
 
 They stay hidden for the visit, until a link with an empty `hide=` or a new tab. Labs, maps, the glossary and a lesson's
 challenge have nets and controls of their own, which nothing hides. This keeps a class from looking ahead, but is no
-lock: anybody can edit the address.
+lock: anybody can edit the address. Homework locks names.
 """
 
 from collections.abc import Iterable

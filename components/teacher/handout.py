@@ -56,7 +56,8 @@ def draw(draw_reachability: Callable[[], None]) -> None:
         return
     stop = playground if stop == stops.PLAYGROUND and not chosen.page.strip() else stop
     page, query = page_of(stop)
-    names, defaults = PAGE_PARTS, Handout(hide=PAGE_PARTS[:1])
+    names: tuple[str, ...] = PAGE_PARTS
+    defaults = Handout(hide=PAGE_PARTS[:1])
     if page == stops.LESSON:
         names, defaults = LESSON_PARTS, Handout(hide=LESSON_PARTS[:2])
     elif page == stops.PLAYGROUND:

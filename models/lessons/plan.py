@@ -6,7 +6,6 @@ A line is a stop: a link or a name, and the minutes if there is a comma and "5 m
 """
 
 import re
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -21,7 +20,7 @@ DEFAULT_PLAN = (START, "vanishing", "exploding", "skip", "placement", "init")  #
 
 
 @dataclass(frozen=True)
-class Entry:
+class PlannedStop:
     """A stop of a plan. `minutes`: 0 where the plan says none."""
 
     stop: str
@@ -40,7 +39,7 @@ class Entry:
 class Plan:
     """A plan, and one sentence for each of its lines that was changed or left out."""
 
-    entries: tuple[Entry, ...] = ()
+    entries: tuple[PlannedStop, ...] = ()
     title: str = ""
     faults: tuple[str, ...] = ()
 
@@ -52,9 +51,9 @@ class Plan:
     def minutes(self) -> int:
         return sum(entry.minutes for entry in self.entries)
 
-    def entry(self, stop: str) -> Entry:
+    def entry(self, stop: str) -> PlannedStop:
         """The entry of a stop, with no minutes and no note if the plan lacks it."""
-        return next((entry for entry in self.entries if entry.stop == stop), Entry(stop))
+        return next((entry for entry in self.entries if entry.stop == stop), PlannedStop(stop))
 
     @property
     def text(self) -> str:
@@ -64,7 +63,9 @@ class Plan:
     @property
     def link(self) -> str:
         """The plan in an address: a list with commas if it has nothing but pages."""
-        if not self.title and all(entry == Entry(entry.stop) and "\n" not in entry.stop for entry in self.entries):
+        if not self.title and all(
+            entry == PlannedStop(entry.stop) and "\n" not in entry.stop for entry in self.entries
+        ):
             return ",".join(self.stops)
         return self.text
 
@@ -100,36 +101,37 @@ def plan_from(text: str) -> Plan:
                 drafts[-1].lines.append(line)
         elif kind:
             drafts.append(_Draft(len(drafts) + 1, number, [line]))
-    entries: list[Entry] = []
+    entries: list[PlannedStop] = []
     for draft in drafts:
         where = f"Stop {draft.number}" + (f", line {draft.line}" if len(lines) > 1 and "\n" in text else "")
         try:
             if len(entries) == MAX_STOPS:
                 raise ValueError(f"a plan has at most {MAX_STOPS} stops")
-            entries.append(_entry(draft, entries, lambda remark, where=where: faults.append(f"{where}: {remark}.")))
+            entry, remarks = _entry(draft, entries)
+            entries.append(entry)
+            faults += [f"{where}: {remark}." for remark in remarks]
         except ValueError as error:
             faults.append(f"{where}: {error}; it is left out.")
     return Plan(tuple(entries), title, tuple(faults))
 
 
-def _entry(draft: _Draft, before: list[Entry], remark: Callable[[str], None]) -> Entry:
-    """The entry of a draft; calls `remark` for what was changed, and raises ValueError if it names nothing."""
+def _entry(draft: _Draft, before: list[PlannedStop]) -> tuple[PlannedStop, list[str]]:
+    """The entry of a draft, and remarks on what was changed; ValueError if it names nothing."""
     match = MINUTES.fullmatch(draft.lines[0])
     assert match is not None
     first, minutes = match[1].strip(), int(match[2] or 0)
     if len(draft.lines) > 1 and not first.startswith(ASK):
         raise ValueError(f"“{draft.lines[1][:40]}” is an option without a question above it, which begins with {ASK}")
     stop, change = read_stop("\n".join([first, *draft.lines[1:]]))
-    if change:
-        remark(change)
+    remarks = [change] if change else []
     if stop in [entry.stop for entry in before]:
         raise ValueError("it is in the plan already")
     if minutes > MAX_MINUTES:
-        remark(f"it takes at most {MAX_MINUTES} minutes")
+        remarks.append(f"it takes at most {MAX_MINUTES} minutes")
     note = " ".join(draft.notes)
     if len(note) > MAX_NOTE_CHARS:
-        remark(f"its note is cut after {MAX_NOTE_CHARS} characters")
-    return Entry(stop, min(minutes, MAX_MINUTES), note[:MAX_NOTE_CHARS])
+        remarks.append(f"its note is cut after {MAX_NOTE_CHARS} characters")
+    return PlannedStop(stop, min(minutes, MAX_MINUTES), note[:MAX_NOTE_CHARS]), remarks
 
 
 def prepared_plans() -> dict[str, str]:

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from models.lessons.lessons import Lesson
 from models.spec.bounds import MAX_OPTION_CHARS, MAX_OPTIONS, MAX_QUESTION_CHARS
 from models.spec.query import MAX_NUMBER_CHARS
 
@@ -94,7 +95,7 @@ def number_text(text: str) -> str:
     return f"{value + 0.0:.12g}"
 
 
-def legal_guess(poll: Poll, text: str) -> str:
+def legal_guess(poll: Poll | Lesson, text: str) -> str:
     """A guess as it is counted; ValueError if it is none."""
     if not poll.options:
         return number_text(text)
@@ -117,7 +118,7 @@ class _Span(NamedTuple):
 class Bars:
     """The bars of a question's guesses: an option each, or numbers put together if there are many different ones."""
 
-    def __init__(self, poll: Poll, guesses: Iterable[str]) -> None:
+    def __init__(self, poll: Poll | Lesson, guesses: Iterable[str]) -> None:
         self._guesses = list(guesses)
         right = poll.right if isinstance(poll, OwnQuestion) else ""
         self._options = poll.options

@@ -1,10 +1,13 @@
 """Plans and questions of a teacher's: what a text names, and a sentence for each entry that names nothing."""
 
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from models.lessons.plan import Entry, Plan, plan_from, prepared_plans
+from models.content import FOLDER
+from models.lessons.plan import Plan, PlannedStop, plan_from, prepared_plans
 from models.lessons.questions import Bars, OwnQuestion, question_from
 from models.lessons.stops import PAGES, page_of, poll_of, questions_of, read_stop, stop_from
 from models.spec.bounds import MAX_NOTE_CHARS, MAX_STOP_CHARS, MAX_STOPS
@@ -39,9 +42,9 @@ def test_a_plan_written_by_hand_has_notes_minutes_and_questions() -> None:
     question = "? Which do you know?\n- layer norm\n* <b>both</b>"
     assert (plan.title, plan.faults, plan.minutes) == ("Depth", (), 8)
     assert plan.entries == (
-        Entry("start", 6, "Ask first, then reveal."),
-        Entry(question, 2),
-        Entry("compare?a=depth%3D4"),
+        PlannedStop("start", 6, "Ask first, then reveal."),
+        PlannedStop(question, 2),
+        PlannedStop("compare?a=depth%3D4"),
     )
     assert (page_of(question), poll_of(question).right) == (("question", {}), "<b>both</b>")
 
@@ -98,3 +101,11 @@ def test_plans_that_come_with_the_app_fill_their_time(title: str, minutes: int) 
     plan = plan_from(next(text for name, text in prepared_plans().items() if name.startswith(title)))
     assert (plan.faults, plan.minutes) == ((), minutes)
     assert all(entry.note and entry.minutes for entry in plan.entries)
+
+
+def test_the_plan_in_the_manual_is_one() -> None:
+    (written,) = re.findall(
+        r"```\n(# .*?)```", (FOLDER.parents[1] / "docs" / "classroom.md").read_text("utf-8"), re.DOTALL
+    )
+    plan = plan_from(written)
+    assert (plan.faults, len(plan.entries), plan.minutes) == ((), 4, 12)
