@@ -26,7 +26,7 @@ FROM_TABLES = {
     "components.start.ways: reader": {*CARDS},
     "components.start.ways: label": {label for pages in CARDS.values() for _, label, _ in pages},
     "components.instruments.surgery: operation": {*OPERATIONS},
-    "components.teacher.page: name": {*PARTS},
+    "components.teacher.handout: name": {*PARTS},
     "components.labs.entrance: box": {*LEADS},
     "components.labs.entrance: settings.norm": {"post-norm", "pre-norm"},
     "components.playground.presets: name": {*PRESETS},

@@ -55,7 +55,12 @@ def draw_own_question(state: ClassState) -> None:
 
 def _numbered_title(number: int, question: str) -> str:
     """Title of one of several questions, with the number that `attendance_text` uses."""
-    return f"**{number}. {escape_markdown(poll_of(question).title)}**"
+    return f"**{number}. {_plain(question, poll_of(question).title)}**"
+
+
+def _plain(question: str, text: str) -> str:
+    """A text of a question as Markdown; nothing in a teacher's own is formatted."""
+    return escape_markdown(text) if isinstance(poll_of(question), OwnQuestion) else text
 
 
 def _draw_options(question: str, title: str) -> None:
@@ -65,7 +70,7 @@ def _draw_options(question: str, title: str) -> None:
     """
     code, member = following.code(), following.member()
     guess = board().guess_of(code, question, member)
-    label = f"Your guess is in: **{escape_markdown(guess)}**" if guess else "What is your guess?"
+    label = f"Your guess is in: **{_plain(question, guess)}**" if guess else "What is your guess?"
     st.markdown(f"{title} · {label}" if title else label)
 
     def submit(option: str) -> None:
@@ -77,7 +82,7 @@ def _draw_options(question: str, title: str) -> None:
     with st.container(key=f"class_options_{name}", horizontal=bool(title), gap="small"):
         for index, option in enumerate(options):
             st.button(
-                escape_markdown(option),
+                _plain(question, option),
                 key=f"class_guess_{name}_{index}",
                 type="primary" if option == guess else "secondary",
                 width="content" if title else "stretch",
@@ -116,8 +121,8 @@ def _draw_on_projector(state: ClassState, text: str, draw_picture: Callable[[], 
                 st.markdown("  \n".join(titles))
                 st.markdown(" · ".join(poll_of(state.open_questions[0]).options))
             else:
-                options = [option for question in state.open_questions for option in poll_of(question).options]
-                st.markdown("\n".join(f"- {escape_markdown(option)}" for option in options))
+                options = [_plain(one, option) for one in state.open_questions for option in poll_of(one).options]
+                st.markdown("\n".join(f"- {option}" for option in options))
             hint = f"<p>{following.HINT}</p>" if following.teacher_key() else ""
             st.html(ways_in.join_html(following.code(), _attendance_html("") + hint))
         with right:
@@ -171,7 +176,7 @@ def draw_results(
                 right = answers[question]
                 draw_guesses(code, question, "" if is_open else right, member, number=number)
                 if is_open and right:
-                    st.caption(TEXTS("right answer", answer=escape_markdown(right)))
+                    st.caption(TEXTS("right answer", answer=_plain(question, right)))
         asked = [question for question in questions if not isinstance(poll_of(question), OwnQuestion)]
         return right_option is not None and not all(answers[question] for question in asked)
 

@@ -150,9 +150,8 @@ def _draw_class(code: str, key: str, state: ClassState, plan: Plan) -> None:
     with left:
         remark = " · **on their own now**" if state.loose else ""
         if state.at + 1 < len(state.plan):
-            remark += f" · next: {escape_markdown(title_of(state.plan[state.at + 1]))}"
-        title = escape_markdown(title_of(state.stop))
-        st.markdown(f"Shown now, {state.at + 1} of {len(state.plan)}: **{title}**{remark}")
+            remark += f" · next: {_title(state.plan[state.at + 1])}"
+        st.markdown(f"Shown now, {state.at + 1} of {len(state.plan)}: **{_title(state.stop)}**{remark}")
         with st.container(horizontal=True):
             _draw_lead_buttons(code, key, state)
         drive.draw(code, key, state)
@@ -169,6 +168,11 @@ def _draw_class(code: str, key: str, state: ClassState, plan: Plan) -> None:
     with right:
         st.html(ways_in.join_html(code, ""))
         _draw_reachability()
+
+
+def _title(stop: str) -> str:
+    """A stop's title as Markdown; nothing that was typed is formatted."""
+    return escape_markdown(title_of(stop)) if "?" in stop and not stops.claim_of(stop) else title_of(stop)
 
 
 def _draw_lead_buttons(code: str, key: str, state: ClassState) -> None:
