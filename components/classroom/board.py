@@ -54,7 +54,7 @@ def draw_own_question(state: ClassState) -> None:
 
 
 def _numbered_title(number: int, question: str) -> str:
-    """Title of one of several questions, with the number that `attendance_text` uses."""
+    """Title of one of several questions, with the number that `attendance` uses."""
     return f"**{number}. {_plain(question, poll_of(question).title)}**"
 
 

@@ -25,7 +25,7 @@ from models.lessons import board as classes
 from models.lessons import stops
 from models.lessons.board import ClassState, code_from, is_valid_key
 from models.lessons.lessons import LESSONS
-from models.lessons.plan import Plan, prepared_plans
+from models.lessons.plan import Plan, PlannedStop, prepared_plans
 from models.lessons.questions import ASK, NUMBER, OPTION, RIGHT
 from models.lessons.stops import poll_of, read_stop, stop_from, title_of
 from models.service.client import trainer
@@ -155,7 +155,7 @@ def _draw_class(code: str, key: str, state: ClassState, plan: Plan) -> None:
         with st.container(horizontal=True):
             _draw_lead_buttons(code, key, state)
         drive.draw(code, key, state)
-        entry = plan.entry(state.stop)
+        entry = _planned(state, plan)
         st.html(f'<p class="class-clock" data-minutes="{entry.minutes}"></p>')
         if entry.note:
             st.info(escape_markdown(entry.note), icon=":material/sticky_note_2:")
@@ -168,6 +168,13 @@ def _draw_class(code: str, key: str, state: ClassState, plan: Plan) -> None:
     with right:
         st.html(ways_in.join_html(code, ""))
         _draw_reachability()
+
+
+def _planned(state: ClassState, plan: Plan) -> PlannedStop:
+    """What the plan says of the stop that is shown, even if its nets were changed there."""
+    planned, page = state.plan[state.at], stops.page_of(state.stop)[0]
+    is_driven = page in following.WITH_CONTROLS and page == stops.page_of(planned)[0]
+    return plan.entry(planned if is_driven and state.stop not in plan.stops else state.stop)
 
 
 def _title(stop: str) -> str:

@@ -24,7 +24,7 @@ from typing import Any
 
 from models.lessons.plan import DEFAULT_PLAN, plan_from
 from models.lessons.questions import Bars, legal_guess
-from models.lessons.stops import START_POLLS, poll_of, questions_of, stop_from
+from models.lessons.stops import START_POLLS, page_of, poll_of, questions_of, stop_from
 from models.lessons.trials import WrongCodes
 from models.log import error_facts, event
 from models.spec.bounds import (
@@ -594,8 +594,9 @@ class Board:
         }
 
     def _lead(self, class_: _Class, stop: str) -> None:
+        if stop in class_.plan or page_of(stop)[0] != page_of(class_.stop)[0] or questions_of(stop):
+            class_.shown = self._clock()  # else it is the same page, set anew
         class_.stop = stop
-        class_.shown = self._clock()
         class_.loose = False
         class_.led += 1
         class_.played = 0
