@@ -28,7 +28,8 @@ const writeNumbers = () => {
   for (const [index, bars] of (news.guesses ?? []).entries()) {
     /** @type {HTMLElement | null} */
     const list = document.querySelector(`.class-bars[data-question="${index + 1}"]`)
-    list?.style.setProperty("--all", `${Math.max(1, bars.reduce((sum, [, count]) => sum + count, 0))}`)
+    const total = bars.reduce((sum, [, count]) => sum + count, 0)
+    list?.style.setProperty("--all", `${Math.max(1, total)}`)
     list?.replaceChildren(...bars.map(drawnBar))
   }
 }
