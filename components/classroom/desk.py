@@ -1,7 +1,5 @@
 """The teacher's class and plan in this visit, and the button by which any page becomes a stop of the plan."""
 
-from urllib.parse import urlencode
-
 import streamlit as st
 
 from components.shell import address
@@ -60,12 +58,13 @@ def page_button(page: str) -> PageButton | None:
     """The button that adds the page one is on to the plan, for whoever has been on the Teacher page."""
     if not TEACHER_CAME.get() or page in NO_STOPS:
         return None
-    return PageButton("Add to the plan", "Added", lambda: _add_page(page or START))
+    return PageButton("Add to the plan", "Added", lambda link: _add_page(page or START, link))
 
 
-def _add_page(page: str) -> None:
+def _add_page(page: str, link: str) -> None:
+    """Adds a page with the settings of its link, whose path may have the name of another page."""
     try:
-        st.toast(add(f"{page}?{urlencode(st.query_params.to_dict())}"))
+        st.toast(add(f"{page}?{link.partition('?')[2].partition('#')[0]}"))
     except ValueError as error:
         st.toast(TEXTS("not added", reason=str(error)))
 

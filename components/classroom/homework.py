@@ -101,7 +101,8 @@ def draw(page: str) -> None:
         return
     query = {key: value for key, value in st.query_params.to_dict().items() if key not in VISIT_KEYS}
     note(f"{page or START}?{urlencode(query)}" if query else page or START)
-    with st.expander(TEXTS("hand in"), icon=":material/assignment_turned_in:", expanded=False):
+    with st.container(border=True, key="homework"):
+        st.subheader(TEXTS("hand in"), anchor=False)
         st.markdown(TEXTS("what is handed in"))
         st.text_input(TEXTS("name"), key=NAME_WIDGET, max_chars=MAX_NAME_CHARS, persist_state="session")
         st.text_area(TEXTS("answer"), key=ANSWER_WIDGET, max_chars=MAX_ANSWER_CHARS, persist_state="session")
@@ -112,7 +113,7 @@ def draw(page: str) -> None:
         text = handed_in(found, name, str(session.widget_value(ANSWER_WIDGET, "")), deeds)
         if name.strip():
             st.download_button(TEXTS("save"), text, "homework.txt", "text/plain", icon=":material/download:")
-            st.code(text, language=None, wrap_lines=True)
+            st.code(text, language=None, wrap_lines=True, height=240)
         else:
             st.caption(TEXTS("name first"))
         if HOMEWORK_OPENED.get() == found.token:
@@ -120,7 +121,7 @@ def draw(page: str) -> None:
             st.link_button(TEXTS("leave"), url)
             return
         st.text_input(TEXTS("code"), key=CODE_WIDGET, max_chars=CODE_LENGTH + 8, on_change=_take_code, args=(found,))
-        if str(session.widget_value(CODE_WIDGET, "")):
+        if session.widget_value(CODE_WIDGET, ""):
             st.warning(TEXTS("wrong code"))
 
 

@@ -29,7 +29,9 @@ const showPageButton = (button, [label, confirmation] = [], press) => {
 
 export default ({ data, parentElement, setTriggerValue }) => {
   const button = parentElement.querySelector(".copy-link")
-  showPageButton(parentElement.querySelector(".page-button"), data.button, () => setTriggerValue("pressed", true))
+  showPageButton(parentElement.querySelector(".page-button"), data.button, () =>
+    setTriggerValue("pressed", publicAddress()),
+  )
   const box = parentElement.querySelector(".copy-box")
   const [link, embed] = box.querySelectorAll("input")
   const [label, title, confirmation, ...fieldLabels] = data.words

@@ -3,9 +3,11 @@
 from collections.abc import Callable
 from typing import NamedTuple
 
+from components.shell import session
 from components.shell.component import component
 from models.content import phrase
 
+NAME = "copy_link"
 HTML = """<button type="button" class="copy-link"></button>
 <button type="button" class="copy-link page-button" hidden></button>
 <div class="copy-box" hidden>
@@ -18,20 +20,26 @@ _component = component(__file__, HTML)
 
 
 class PageButton(NamedTuple):
-    """A second button, which does something with the page: its label, its label after a press, and what it does."""
+    """A second button: its label, its label after a press, and what it does with the page's address."""
 
     label: str
     confirmation: str
-    press: Callable[[], None]
+    press: Callable[[str], None]
 
 
 def copy_link(button: PageButton | None = None) -> None:
     """Draws the button in Streamlit's header, where it takes no room on the page, and another one beside it."""
+
+    def press() -> None:
+        address = getattr(session.widget_value(NAME), "pressed", None)
+        if button is not None and isinstance(address, str):
+            button.press(address)
+
     _component(
-        key="copy_link",
+        key=NAME,
         data={
             "words": [phrase(english) for english in WORDS],
             "button": [phrase(button.label), phrase(button.confirmation)] if button else [],
         },
-        on_pressed_change=button.press if button else lambda: None,
+        on_pressed_change=press,
     )

@@ -9,7 +9,6 @@ from playwright.sync_api import expect
 from tests.browser.page import address, drawn, settled, until
 
 PHONE = {"width": 390, "height": 844}
-COMPARED = "a=depth%3D4%26steps%3D40&b=depth%3D8%26steps%3D40"
 HOSTILE = "<img src=x onerror=document.title='taken'> **Which?**"
 
 
@@ -30,7 +29,8 @@ def test_a_page_added_by_a_press_is_shown_to_everybody(visitors):
     numbers = teacher.locator(".class-numbers")
     expect(numbers).to_have_text("0 of 2 answered question 1, 0 question 2")
     goes(teacher, "Compare")
-    teacher.get_by_role("button", name="Add to the plan").click()
+    drawn(teacher, "Loss")
+    settled(teacher).get_by_role("button", name="Add to the plan").click()
     teacher.get_by_text("In the plan: Compare").wait_for()
     teacher.go_back()
     plan = teacher.get_by_role("textbox", name="Plan of the lesson")
@@ -71,15 +71,14 @@ def test_an_edited_address_does_not_show_what_homework_hides(visitors):
     token = link.inner_text().partition("?t=")[2].strip()
     code = teacher.get_by_text(re.compile("Code that shows them")).locator("strong").inner_text()
     student = visitors(f"/homework?t={token}", viewport=PHONE)
-    student.get_by_text("Homework: hand in").wait_for()
+    student.get_by_role("heading", name="Homework", exact=True).wait_for()
     for path in ("/lessons?lesson=vanishing", "/lessons?lesson=vanishing&hide=", "/lessons?homework=none"):
         student.goto(student.evaluate("location.origin") + path)
-        settled(student).get_by_text("Homework: hand in").wait_for()
+        settled(student).get_by_role("heading", name="Homework", exact=True).wait_for()
         assert student.get_by_role("combobox", name="Lesson").count() == 0
     student.get_by_role("radio").first.check(force=True)
     settled(student).get_by_role("button", name="This is my guess").click()
     student.get_by_text("Your guess:").wait_for()
-    settled(student).get_by_text("Homework: hand in").click()
     student.get_by_role("textbox", name="Name, as you like").fill("Ada")
     student.get_by_role("textbox", name="Name, as you like").press("Enter")
     text = student.locator("pre").filter(has_text="Signature: ")
@@ -90,8 +89,10 @@ def test_an_edited_address_does_not_show_what_homework_hides(visitors):
     teacher.get_by_test_id("stDataFrame").wait_for()
     student.get_by_role("textbox", name=re.compile("^Your teacher's code")).fill(code)
     student.get_by_role("textbox", name=re.compile("^Your teacher's code")).press("Enter")
-    student.get_by_role("link", name="Leave the homework").click()
-    until(student, lambda: "homework" not in address(student), "an address without homework")
-    student.goto(student.evaluate("location.origin") + "/lessons")
-    settled(student)
-    assert student.get_by_text("Homework: hand in").count() == 0
+    with student.context.expect_page() as left:
+        settled(student).get_by_role("link", name="Leave the homework").click()
+    free = left.value
+    until(free, lambda: "homework" not in address(free), "an address without homework")
+    free.get_by_role("radio").first.wait_for(state="attached")
+    assert settled(free).get_by_role("heading", name="Homework", exact=True).count() == 0
+    free.close()
