@@ -23,6 +23,7 @@ from components.server.sockets import raise_file_limit
 from components.shell import old_addresses
 from components.shell.assets import CompressedScripts, base_path, streamlit_scripts
 from components.shell.player_files import ADDRESSES, PLOTLY_ADDRESS, PRELOADED
+from components.shell.streamlits_own import send_to_current_connections
 from components.shell.style import HtmlInjector
 from models import log
 from models.lessons.board import board, classes_file
@@ -49,6 +50,7 @@ async def lifespan(_app: Any) -> AsyncIterator[None]:
         limits=limits or "default",
         files=files,
     )
+    send_to_current_connections()
     file = classes_file(int(st.get_option("server.port")))
     board().persist_to(file)
     use_secret_of(file.parent)
@@ -68,7 +70,13 @@ async def health(_request: Request) -> JSONResponse:
     status = trainer().status()
     training, waiting = trainer().run_counts()
     return JSONResponse(
-        {"trainer": status.state, "sentence": status.sentence, "training": training, "waiting": waiting},
+        {
+            "trainer": status.state,
+            "sentence": status.sentence,
+            "training": training,
+            "waiting": waiting,
+            "damaged_logs": trainer().damaged_logs(),
+        },
         status_code=503 if status.state == "failed" else 200,
     )
 

@@ -4,26 +4,31 @@
     rows.f32       rows of little-endian float32, all of one width; row 0 is the net before training
     events.jsonl   frames, divergences, sentences and the end of the run, one JSON object a line
 
-Written data never changes, and readers ignore an incomplete row or line. A row counts as readable once its frame and
-its sentences are written, so that every reader can resume from a row number alone. No torch.
+Written data never changes, and readers ignore an incomplete line. A row counts once the event with its sentences is
+written, so that every reader can resume from a row number alone. Each line begins with the CRC of all lines up to it,
+and an event with sentences has the CRC of all rows up to it, so that damage is noticed when it is read. No torch.
 """
 
-import json
+import logging
 import os
 import shutil
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache, cached_property
 from hashlib import sha256
 from importlib.metadata import version
 from pathlib import Path
 from threading import RLock
+from typing import BinaryIO
+from zlib import crc32
 
 import numpy as np
 
+from models.log import event as log_event
 from models.service.messages import config_from, packed, unpacked
-from models.service.wire import Message, line_of, message_of
+from models.service.wire import MAX_LINE_BYTES, Message, line_of, message_of, size
 from models.spec import RunConfig
 from models.trace import Columns, Divergence, Frame, Trace, trace_of
 
@@ -33,6 +38,14 @@ EVENTS_FILE = "events.jsonl"
 MAX_HEAD_BYTES = 2**20
 MAX_ROWS = 10**7
 BYTES_PER_NUMBER = 4
+PIECE_BYTES = 2**23  # of the rows that a writer without a disk sends its readers at once
+ASIDE = ".damaged"  # in the name of a folder that was put aside
+
+_unmovable: set[Path] = set()  # damaged folders that could not be put aside
+
+
+class LogDamageError(ValueError):
+    """A log whose files are not what was written; the sentence says which and why."""
 
 
 def fingerprint() -> dict[str, str]:
@@ -93,13 +106,52 @@ class LogHead:
         return config_from(self.query)
 
 
-class RunLog:
-    """The log in a folder as of the last read. One writer, many readers; thread-safe.
+def put_aside(folder: Path, damage: LogDamageError) -> bool:
+    """Renames the folder of a damaged log, so that its run is computed again; returns whether it could."""
+    log_event("log_damaged", logging.WARNING, log=folder.name, why=str(damage))
+    names = (folder.with_name(f"{folder.name}{ASIDE}{number or ''}") for number in range(MAX_ROWS))
+    try:
+        folder.rename(next(name for name in names if not name.exists()))
+    except FileNotFoundError:
+        return True  # another process did
+    except OSError:
+        _unmovable.add(folder)
+        return False
+    return True
 
-    `length` counts the rows that readers may use, `narrated_length` those that sentences already cover. `divergences`
-    and `last_frame_steps` have one entry per seed; the latter is the step of the last complete frame, -1 before it.
-    `in_memory` is set once the disk is full: the writer then sends its readers what it could not write. `nbytes` is the
-    size of rows and events.
+
+def damaged_logs(runs: Path) -> int:
+    """The number of damaged logs that were put aside among `runs`, or could not be."""
+    return len({folder for folder in _unmovable if folder.parent == runs} | set(runs.glob(f"*{ASIDE}*")))
+
+
+def _sealed(message: Message, crc: int) -> tuple[bytes, int]:
+    """A message as a line that begins with its CRC, which continues `crc`, and that CRC."""
+    body = line_of(message)[1:]
+    crc = crc32(body, crc)
+    return _seal(crc) + body, crc
+
+
+def _unsealed(line: bytes, crc: int) -> tuple[Message, int]:
+    """The message of a line that `_sealed` wrote, and its CRC. ValueError for any other line."""
+    start = len(_seal(0))
+    crc = crc32(line[start:], crc)
+    if line[:start] != _seal(crc):
+        raise ValueError("its checksum is wrong")
+    return message_of(line), crc
+
+
+def _seal(crc: int) -> bytes:
+    return b'{"crc":"%08x",' % crc
+
+
+class RunLog:
+    """The log in a folder as of the last read. One writer, many readers; thread-safe. Holds no file open.
+
+    `length` counts the rows that readers may use. `divergences` and `last_frame_steps` have one entry per seed; the
+    latter is the step of the last complete frame, -1 before it. `in_memory` is set once the disk takes nothing more:
+    the writer then sends its readers what it could not write, and `disk_error` says why. `nbytes` is the memory of rows
+    and events. A damaged log is put aside, and is then empty; without `mends`, reading it raises LogDamageError.
     """
 
     head: LogHead | None
@@ -107,20 +159,24 @@ class RunLog:
     nbytes: int
     done: bool
     in_memory: bool
+    disk_error: str
     divergences: list[Divergence | None]
     last_frame_steps: list[int]
-    narrated_length: int
     _is_writer: bool
     _row_bytes: int
     _offset: int
+    _crc: int
+    _rows_crc: int
     _rows: np.ndarray
+    _filled: int
     _frames: list[list[Frame]]
     _unwritten: list[Message]
     _sentences: dict[str, list[tuple[int, str]]]
     _traces: tuple[tuple[int, int], list[Trace]] | None
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, mends: bool = True) -> None:
         self.folder = folder
+        self._mends = mends
         self._lock = RLock()
         self._forget()
         self.read()
@@ -128,27 +184,28 @@ class RunLog:
     def read(self) -> "RunLog":
         """Reads what has been appended since the last read; changes nothing if the folder is missing."""
         with self._lock:
-            if self.in_memory:
+            if self.in_memory or self._is_writer or self.done:
                 return self
             try:
-                if self.head is None:
-                    with (self.folder / HEAD_FILE).open("rb") as stream:
-                        self._adopt(unpacked(LogHead, json.loads(stream.read(MAX_HEAD_BYTES))))
-                # Rows are written before their events; reading events first, an end never comes without its rows.
-                self._read_events()
-                assert self.head is not None
-                written = (self.folder / ROWS_FILE).stat().st_size // self._row_bytes
-                self.length = max(self.length, written if self._is_writer else min(written, self.narrated_length))
-            except (FileNotFoundError, NotADirectoryError):
-                pass
-            self.nbytes = self._offset + self.length * self._row_bytes
+                self._read_files()
+            except LogDamageError as damage:
+                if not self._mends:
+                    raise
+                is_moved = put_aside(self.folder, damage)
+                self._forget()
+                self.in_memory = not is_moved
             return self
 
     def rows(self, since: int = 0, limit: int | None = None) -> np.ndarray:
-        """Up to `limit` rows from `since` on: (rows, seeds * columns.width) float32, a read-only view."""
+        """Up to `limit` rows from `since` on: (rows, seeds * columns.width) float32, a read-only view.
+
+        A writer has none: they are in the run.
+        """
         with self._lock:
             end = self.length if limit is None else min(self.length, since + limit)
-            return self._mapped_rows()[since:end]
+            rows = self._rows[since:end]
+            rows.flags.writeable = False
+            return rows
 
     def frames(self, seed: int = 0) -> list[Frame]:
         """The frames of the seed with that index, by step."""
@@ -160,7 +217,7 @@ class RunLog:
         with self._lock:
             if not self.length or self.head is None:
                 return []
-            state = self.length, self._offset
+            state = self.length, self.nbytes
             if self._traces is None or self._traces[0] != state:
                 self._traces = state, [self._trace(seed, self.head.columns) for seed in range(self.head.seeds)]
             return self._traces[1]
@@ -191,48 +248,74 @@ class RunLog:
     def begin(self, head: LogHead) -> None:
         """Begins the log, or continues an existing one with the same head. Moves to memory if the disk is full."""
         with self._lock:
+            self._forget()
             try:
                 self._begin(head)
-            except OSError:
+            except OSError as error:
                 self._forget()
                 self._adopt(head)
-                self.in_memory = True
+                self._leave_disk(error)
             self._is_writer = True
+            self._rows = self._rows[:0].copy()
 
     def _begin(self, head: LogHead) -> None:
         self.read()
-        if self.head == head and self.exists():
+        if self.in_memory:
+            raise PermissionError("a damaged log stands in the way")
+        if self.head == head:
             os.truncate(self.folder / ROWS_FILE, self.length * self._row_bytes)
             os.truncate(self.folder / EVENTS_FILE, self._offset)
             return
-        shutil.rmtree(self.folder, ignore_errors=True)
+        delete_log(self.folder)
         self.folder.mkdir(parents=True)
         for name in (ROWS_FILE, EVENTS_FILE):
             (self.folder / name).touch()
+        line, crc = _sealed(packed(head), 0)
         unfinished = self.folder / f"{HEAD_FILE}.part"
-        unfinished.write_text(json.dumps(packed(head)), encoding="utf-8")
+        unfinished.write_bytes(line)
         unfinished.replace(self.folder / HEAD_FILE)
         self._forget()
-        self.read()
+        self._adopt(head)
+        self._crc = crc
 
     def append(self, rows: np.ndarray, events: Sequence[Message]) -> None:
         """Appends rows, then events, in memory if the disk is full. Raises FileNotFoundError for a deleted log."""
         with self._lock:
+            data = np.ascontiguousarray(rows, "<f4").tobytes()
+            rows_crc, crc = crc32(data, self._rows_crc), self._crc
+            lines = []
+            for event in events:
+                line, crc = _sealed(event | {"rows_crc": rows_crc} if event["kind"] == "said" else event, crc)
+                lines.append(line)
             if not self.in_memory:
-                os.stat(self.folder / ROWS_FILE)
                 try:
-                    self._write(ROWS_FILE, np.ascontiguousarray(rows, "<f4").tobytes())
-                    self._write(EVENTS_FILE, b"".join(map(line_of, events)))
-                    self.read()
-                    return
+                    os.stat(self.folder / ROWS_FILE)
+                    self._write(ROWS_FILE, data)
+                    self._write(EVENTS_FILE, b"".join(lines))
+                    self._offset += sum(map(len, lines))
                 except FileNotFoundError:
                     raise
-                except OSError:
-                    pass
-            assert self.head is not None
-            chunk: Message = {"start": self.length, "rows": rows, "events": list(events)}
-            self.append_in_memory(head=self.head, **chunk)
-            self._unwritten.append(chunk)
+                except OSError as error:
+                    self._leave_disk(error)
+            if self.in_memory:
+                self._unwritten += self._pieces(rows, events)
+            self._rows_crc, self._crc = rows_crc, crc
+            for event in events:
+                self._apply(event)
+
+    def _pieces(self, rows: np.ndarray, events: Sequence[Message]) -> list[Message]:
+        """Rows and events as arguments of `append_in_memory`, of which the last has the events."""
+        size = max(1, PIECE_BYTES // self._row_bytes)
+        starts = range(0, len(rows), size) or range(1)
+        pieces: list[Message] = [
+            {"start": self.length + start, "rows": rows[start : start + size], "events": []} for start in starts
+        ]
+        pieces[-1]["events"] = list(events)
+        return pieces
+
+    def _leave_disk(self, error: OSError) -> None:
+        self.in_memory = True
+        self.disk_error = error.strerror or str(error)
 
     def take_unwritten(self) -> list[Message]:
         """Removes and returns what has been appended in memory only: arguments of `append_in_memory`."""
@@ -240,22 +323,22 @@ class RunLog:
             chunks, self._unwritten = self._unwritten, []
             return chunks
 
-    def append_in_memory(self, start: int, rows: np.ndarray, events: Sequence[Message], head: LogHead) -> None:
-        """Appends rows from `start` on and events without a file; skips rows that the log already has."""
+    def append_in_memory(self, start: int, rows: np.ndarray, events: Sequence[Message], head: LogHead) -> bool:
+        """Appends rows from `start` on and events without a file; skips what the log already has.
+
+        Returns False, and appends nothing, if the log lacks rows before `start`.
+        """
         with self._lock:
+            self.read()
             if self.head is None:
                 self._adopt(head)
-            if not self.in_memory:
-                self._rows = np.array(self._mapped_rows())
-                self.in_memory = True
-            if start > self.length:
-                return
-            self._rows = np.concatenate([self._rows.reshape(-1, rows.shape[1]), rows[self.length - start :]])
-            self.length = len(self._rows)
+            self.in_memory = True
+            if start > self._filled:
+                return False
+            self._fill(rows[self._filled - start :])
             for event in events:
                 self._apply(event)
-            self._offset += 1
-            self.nbytes = self._rows.nbytes
+            return True
 
     def exists(self) -> bool:
         """Whether the files exist, or the log is in memory and needs none."""
@@ -264,8 +347,12 @@ class RunLog:
     def delete(self) -> None:
         """Deletes the files. What has been read of them stays readable."""
         with self._lock:
-            self._mapped_rows()
-            shutil.rmtree(self.folder, ignore_errors=True)
+            delete_log(self.folder)
+
+    @property
+    def stored_bytes(self) -> int:
+        """The size of the files that have been read."""
+        return 0 if self.in_memory else self._offset + self.length * self._row_bytes
 
     def _forget(self) -> None:
         """Resets all attributes to those of an empty log."""
@@ -274,25 +361,26 @@ class RunLog:
         self.nbytes = 0
         self._row_bytes = BYTES_PER_NUMBER
         self._offset = 0
+        self._crc = self._rows_crc = self._filled = 0
         self.done = self.in_memory = self._is_writer = False
+        self.disk_error = ""
         self._unwritten = []
         self.divergences = []
         self.last_frame_steps = []
         self._frames = []
         self._sentences = {}
-        self.narrated_length = 0
         self._rows = np.empty((0, 0), np.float32)
 
-    def _mapped_rows(self) -> np.ndarray:
-        """All rows, memory-mapped from the file."""
-        if self.head is not None and len(self._rows) < self.length:
-            width = self.head.seeds * self.head.columns.width
-            try:
-                rows = np.memmap(self.folder / ROWS_FILE, "<f4", "r", shape=(self.length, width))
-                self._rows = rows.view(np.ndarray)
-            except FileNotFoundError:  # deleted since the last read: only the mapped rows are left
-                self.length = len(self._rows)
-        return self._rows
+    def _fill(self, rows: np.ndarray) -> None:
+        """Puts rows behind those that are here; the event with their sentences makes them readable."""
+        end = self._filled + len(rows)
+        if end > len(self._rows):
+            larger = np.empty((max(end, 2 * self._filled), rows.shape[1]), np.float32)
+            larger[: self._filled] = self._rows[: self._filled]
+            self._rows = larger
+        self._rows[self._filled : end] = rows
+        self._filled = end
+        self.nbytes += rows.nbytes
 
     def _write(self, name: str, data: bytes) -> None:
         if data:
@@ -304,21 +392,69 @@ class RunLog:
         """Sets the head and the attributes that follow from it."""
         self.head = head
         self._row_bytes = BYTES_PER_NUMBER * head.seeds * head.columns.width
+        self._rows = np.empty((0, head.seeds * head.columns.width), np.float32)
         self.divergences = [None] * head.seeds
         self._frames = [[] for _ in range(head.seeds)]
         self.last_frame_steps = [-1] * head.seeds
 
-    def _read_events(self) -> None:
-        """Applies the complete lines that were appended since the last read."""
-        with (self.folder / EVENTS_FILE).open("rb") as stream:
-            stream.seek(self._offset)
-            for line in stream:
-                if not line.endswith(b"\n"):
-                    return
-                self._apply(message_of(line))
-                self._offset += len(line)
+    def _read_files(self) -> None:
+        """Reads and checks what was appended since the last read. LogDamageError if it is not what was written."""
+        try:
+            has_rows = self.head is None and self._has_rows()  # looked at before the head, which comes first
+            if self.head is None and not self._read_head():
+                if has_rows:
+                    raise LogDamageError(f"{HEAD_FILE} is missing")
+                return
+            with (self.folder / EVENTS_FILE).open("rb") as events, (self.folder / ROWS_FILE).open("rb") as rows:
+                self._read_events(events, rows)
+        except LogDamageError:
+            raise
+        except OSError as error:
+            is_gone = isinstance(error, FileNotFoundError | NotADirectoryError) and not self.folder.is_dir()
+            if not is_gone or self.folder.is_file():
+                raise LogDamageError(f"it cannot be read: {error.strerror or error}") from error
+        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+            raise LogDamageError(
+                f"{EVENTS_FILE if self.head else HEAD_FILE} is not what was written: {error}"
+            ) from error
+
+    def _has_rows(self) -> bool:
+        with suppress(FileNotFoundError):
+            return (self.folder / ROWS_FILE).stat().st_size > 0
+        return False
+
+    def _read_head(self) -> bool:
+        """Reads the head; returns False if there is none."""
+        try:
+            with (self.folder / HEAD_FILE).open("rb") as stream:
+                line = stream.read(MAX_HEAD_BYTES)
+        except FileNotFoundError:
+            return False
+        head, crc = _unsealed(line, 0)
+        self._adopt(unpacked(LogHead, head))
+        self._crc = crc
+        return True
+
+    def _read_events(self, events: BinaryIO, rows: BinaryIO) -> None:
+        """Applies the complete lines that were appended since the last read, each with its rows."""
+        events.seek(self._offset)
+        rows.seek(self._filled * self._row_bytes)
+        while (line := events.readline(MAX_LINE_BYTES + 100)).endswith(b"\n"):
+            event, crc = _unsealed(line, self._crc)
+            if event["kind"] == "said" and event["rows"] > self._filled:
+                data = rows.read((event["rows"] - self._filled) * self._row_bytes)
+                self._rows_crc = crc32(data, self._rows_crc)
+                if self._rows_crc != event["rows_crc"]:
+                    raise LogDamageError(f"{ROWS_FILE} is not what was written")
+                self._fill(np.frombuffer(data, "<f4").reshape(-1, self._row_bytes // BYTES_PER_NUMBER))
+            self._apply(event)
+            self._offset += len(line)
+            self._crc = crc
+        if len(line) > MAX_LINE_BYTES:
+            raise LogDamageError(f"{EVENTS_FILE} has an endless line")
 
     def _apply(self, event: Message) -> None:
+        self.nbytes += size(event)
         if event["kind"] == "frame":
             frame = unpacked(Frame, event["frame"])
             seed = event["seed"]
@@ -328,15 +464,25 @@ class RunLog:
                 self.last_frame_steps[seed] = -1 if event["draft"] else frame.step
         elif event["kind"] == "divergence":
             self.divergences[event["seed"]] = unpacked(Divergence, event["divergence"])
-        elif event["kind"] == "said" and event["rows"] > self.narrated_length:
-            self.narrated_length = event["rows"]
+        elif event["kind"] == "said" and event["rows"] > self.length:
             for kind, changes in event["changes"].items():
-                self._sentences.setdefault(kind, []).extend((row, sentence) for row, sentence in changes)
+                new = ((row, sentence) for row, sentence in changes if row >= self.length)
+                self._sentences.setdefault(kind, []).extend(new)
+            self.length = event["rows"]
         elif event["kind"] == "end":
             self.done = True
 
     def _trace(self, seed: int, columns: Columns) -> Trace:
         divergence = self.divergences[seed]
         end = self.length if divergence is None else min(self.length, divergence.step + 1)
-        rows = self._mapped_rows()[:end, seed * columns.width : (seed + 1) * columns.width]
+        rows = self._rows[:end, seed * columns.width : (seed + 1) * columns.width]
         return trace_of(columns, rows, self._frames[seed], divergence)
+
+
+def delete_log(folder: Path) -> None:
+    """Deletes the folder of a log, which no reader sees half deleted."""
+    gone = folder.with_name(f"{folder.name}.gone")
+    with suppress(OSError):
+        folder.rename(gone)
+        folder = gone
+    shutil.rmtree(folder, ignore_errors=True)

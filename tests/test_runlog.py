@@ -2,15 +2,19 @@
 
 import errno
 import os
+import shutil
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
-from models.runlog import EVENTS_FILE, HEAD_FILE, ROWS_FILE, RunLog
+from models.runlog import ASIDE, EVENTS_FILE, HEAD_FILE, ROWS_FILE, LogDamageError, RunLog, damaged_logs
 from models.spec import RunConfig
 from models.trace import Trace
 from models.training import Run, SeedRuns
@@ -31,6 +35,19 @@ def logged(cfg: RunConfig, folder: Path, steps: int | None = None, each: int = 7
         run.close()
         append_to_log(run, log)
     return run
+
+
+def begun(run: Run, folder: Path) -> RunLog:
+    log = RunLog(folder)
+    begin_log(run, log)
+    return log
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Run]:
+    """The folder of a finished run, and the run."""
+    folder = tmp_path_factory.mktemp("finished") / "run"
+    return folder, logged(CFG, folder)
 
 
 def assert_same(read: Trace, run: Trace) -> None:
@@ -79,14 +96,89 @@ def test_a_reader_gets_what_is_appended_and_keeps_what_it_has(tmp_path: Path) ->
     assert_same(reader.traces()[0], run.trace())
 
 
-@pytest.mark.parametrize(("file", "cut", "known"), [(ROWS_FILE, 3, 13), (ROWS_FILE, 1, 13), (EVENTS_FILE, 5, 7)])
-def test_what_is_cut_off_is_not_read_and_is_written_again(file: str, cut: int, known: int, tmp_path: Path) -> None:
+def test_a_line_that_is_cut_off_is_written_again(tmp_path: Path) -> None:
     logged(CFG, tmp_path / "run", steps=8)
-    path = tmp_path / "run" / file
-    os.truncate(path, path.stat().st_size - cut)
-    assert RunLog(tmp_path / "run").length == known  # of rows of which nothing is said yet, readers know nothing
+    path = tmp_path / "run" / EVENTS_FILE
+    os.truncate(path, path.stat().st_size - 5)
+    assert RunLog(tmp_path / "run").length == 7  # of rows of which nothing is said yet, readers know nothing
     run = logged(CFG, tmp_path / "run")
     assert_same(RunLog(tmp_path / "run").traces()[0], run.trace())
+    assert not damaged_logs(tmp_path)
+
+
+DAMAGES: dict[str, Callable[[bytes, int], bytes]] = {
+    "a bit": lambda data, at: data[:at] + bytes([data[at] ^ 1]) + data[at + 1 :],
+    "zeros": lambda data, at: data[:at] + bytes(len(data) - at),
+    "cut": lambda data, at: data[:at],
+    "a hole": lambda data, at: data[:at] + data[at + 40 :],
+    "twice": lambda data, at: data[:at] + data,
+    "more": lambda data, at: data + b"\n" + data[at:],
+}
+
+
+@settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    file=st.sampled_from((HEAD_FILE, ROWS_FILE, EVENTS_FILE)),
+    damage=st.sampled_from(sorted(DAMAGES)),
+    share=st.floats(0, 1, exclude_max=True),
+)
+def test_damage_anywhere_is_put_aside_or_changes_no_number(
+    file: str, damage: str, share: float, tmp_path_factory: pytest.TempPathFactory, finished: tuple[Path, Run]
+) -> None:
+    origin, run = finished
+    runs = tmp_path_factory.mktemp("runs")
+    folder = shutil.copytree(origin, runs / "run")
+    data = (folder / file).read_bytes()
+    (folder / file).write_bytes(DAMAGES[damage](data, int(share * len(data))))
+    before = (folder / file).read_bytes()
+    log = RunLog(folder)
+    aside = runs / f"run{ASIDE}"
+    assert damaged_logs(runs) == int(aside.exists())
+    if aside.exists():
+        assert not log.length
+        assert (aside / file).read_bytes() == before, "what is damaged is kept"
+    elif log.length:
+        assert log.rows().tobytes() == run.rows()[: log.length].tobytes()
+    append_to_log(run, begun(run, folder))
+    assert_same(RunLog(folder).traces()[0], run.trace())
+
+
+@pytest.mark.parametrize("file", [HEAD_FILE, ROWS_FILE, EVENTS_FILE])
+@pytest.mark.parametrize("how", ["missing", "folder"])
+def test_a_file_that_is_none_is_damage(file: str, how: str, tmp_path: Path, finished: tuple[Path, Run]) -> None:
+    folder = shutil.copytree(finished[0], tmp_path / "run")
+    (folder / file).unlink()
+    if how == "folder":
+        (folder / file).mkdir()
+    with pytest.raises(LogDamageError):
+        RunLog(folder, mends=False)
+    assert folder.is_dir()
+    assert (RunLog(folder).length, damaged_logs(tmp_path)) == (0, 1)
+
+
+def test_a_damaged_log_that_cannot_be_moved_is_counted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, finished: tuple[Path, Run]
+) -> None:
+    def refused(*_: object) -> None:
+        raise OSError(errno.EROFS, "read-only")
+
+    folder = shutil.copytree(finished[0], tmp_path / "run")
+    (folder / HEAD_FILE).write_bytes(b"")
+    monkeypatch.setattr(Path, "rename", refused)
+    reader, writer = RunLog(folder), begun(finished[1], folder)
+    append_to_log(finished[1], writer)
+    for piece in writer.take_unwritten():
+        assert writer.head is not None
+        reader.append_in_memory(head=writer.head, **piece)
+    assert_same(reader.traces()[0], finished[1].trace())
+    assert damaged_logs(tmp_path) == 1
+
+
+def test_reading_logs_keeps_no_file_open(tmp_path: Path, finished: tuple[Path, Run]) -> None:
+    logs = [RunLog(shutil.copytree(finished[0], tmp_path / str(number))) for number in range(40)]
+    descriptors = [os.readlink(path) for path in Path("/proc/self/fd").iterdir() if path.exists()]
+    assert all(log.traces() for log in logs)
+    assert not [name for name in descriptors if name.startswith(str(tmp_path))]
 
 
 def test_a_run_that_begins_again_writes_only_what_is_missing(tmp_path: Path) -> None:
@@ -98,15 +190,12 @@ def test_a_run_that_begins_again_writes_only_what_is_missing(tmp_path: Path) -> 
     assert_same(RunLog(tmp_path / "run").traces()[0], run.trace())
 
 
-def test_a_log_of_another_run_or_version_is_replaced(tmp_path: Path) -> None:
+def test_a_log_of_another_run_is_replaced(tmp_path: Path) -> None:
     logged(CFG, tmp_path / "run")
     other = RunConfig(depth=2, width=16, batch=8, steps=20, device="cpu")
     run = logged(other, tmp_path / "run")
     assert_same(RunLog(tmp_path / "run").traces()[0], run.trace())
-    head = tmp_path / "run" / HEAD_FILE
-    head.write_text(head.read_text().replace("project ", "project x"))
-    run = logged(other, tmp_path / "run")
-    assert_same(RunLog(tmp_path / "run").traces()[0], run.trace())
+    assert not damaged_logs(tmp_path)
 
 
 def test_a_deleted_log_is_written_anew(tmp_path: Path) -> None:
@@ -182,7 +271,7 @@ def test_on_a_full_disk_a_run_goes_on_in_memory_and_its_readers_are_told(
         assert log.in_memory
         assert log.head is not None
         for piece in (*log.take_unwritten(), {"start": 0, "rows": run.rows(), "events": []}):
-            reader.read().append_in_memory(head=log.head, **piece)
+            assert reader.append_in_memory(head=log.head, **piece), "a reader who has not read the disk lacks nothing"
         assert_same(reader.traces()[0], run.trace())
     assert reader.done
 
@@ -200,7 +289,7 @@ begin_log(run, log)
 resource.setrlimit(resource.RLIMIT_FSIZE, (1000, resource.RLIM_INFINITY))
 run.advance(9)
 append_to_log(run, log)
-print(log.in_memory, len(log.rows()), [frame.step for frame in log.frames()] == [frame.step for frame in run.frames])
+print(log.in_memory, log.length, [frame.step for frame in log.frames()] == [frame.step for frame in run.frames])
 """
 
 

@@ -620,6 +620,7 @@ class Player {
     if (trained) facts.push(trained.device)
     if (trained && logs.length === 1) facts.push(`${trained.parameters.toLocaleString("en")} parameters`)
     facts.push(...data.facts)
+    if (states.some((state) => state.unsaved)) facts.push("the server's disk takes nothing more: it keeps this run in memory")
     const progress = this.progressFact(states, recorded.length < logs.length)
     if (progress) facts.push(progress)
     if (this.stopped && !playhead.playing) facts.push(this.stopped)

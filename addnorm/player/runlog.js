@@ -15,6 +15,7 @@ const INITIAL_STATE = {
   place: 0,
   rate: 0,
   recomputing: false,
+  unsaved: false,
   parameters: 0,
   device: "",
 }

@@ -118,13 +118,15 @@ def run_state(log: RunLog, **service_state: Any) -> dict[str, Any]:
     ]
     parameters, device = (log.head.parameters, log.head.device) if log.head else (0, "")
     state = {"done": log.done, "outcomes": outcomes, "parameters": parameters, "device": device}
+    state |= {"unsaved": log.in_memory}
     return state | {"error": "", "place": 0, "rate": 0.0, "recomputing": False, "recorded": False, **service_state}
 
 
-def all_messages(log: RequestedLog, number: int) -> Iterator[str | bytes]:
+def all_messages(log: RunLog, number: int) -> Iterator[str | bytes]:
     """A run with all rows that its log has, for a browser without a connection."""
     yield from messages(log, number)
-    yield _json(number, 0, "state", run_state(log, error=log.error))
+    error = log.error if isinstance(log, RequestedLog) else ""
+    yield _json(number, 0, "state", run_state(log, error=error))
 
 
 class RunFeed:

@@ -4,6 +4,7 @@ Nothing else in the app uses one (`tests/project/test_architecture.py`). `tests/
 each what a visitor would miss without it.
 """
 
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import streamlit as st
@@ -11,6 +12,8 @@ from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 from streamlit.runtime.scriptrunner_utils.script_requests import ScriptRequestType
 from streamlit.runtime.scriptrunner_utils.script_run_context import ThreadState
+from streamlit.runtime.session_manager import ActiveSessionInfo
+from streamlit.runtime.websocket_session_manager import WebsocketSessionManager
 
 SCRIPTS = Path(st.__file__).parent / "static" / "static" / "js"
 
@@ -61,3 +64,28 @@ def rerun_fragment_after(seconds: float) -> None:
     message.auto_rerun.interval = seconds
     message.auto_rerun.fragment_id = fragment
     context.enqueue(message)
+
+
+class CurrentSessions(list[ActiveSessionInfo]):
+    """Sessions, of which an iteration gives each with the connection that it has at that moment, if any."""
+
+    def __init__(self, by_id: Mapping[str, ActiveSessionInfo]) -> None:
+        super().__init__(by_id.values())
+        self._by_id = by_id
+
+    def __iter__(self) -> Iterator[ActiveSessionInfo]:
+        for info in super().__iter__():
+            if (current := self._by_id.get(info.session.id)) is not None:
+                yield current
+
+
+def send_to_current_connections() -> None:
+    """Makes the server send a session's answers to the connection that it has then.
+
+    Streamlit's loop over the sessions waits between two of them, and would send to a connection that was lost since.
+    """
+
+    def list_active_sessions(manager: WebsocketSessionManager) -> list[ActiveSessionInfo]:
+        return CurrentSessions(manager._active_session_info_by_id)
+
+    WebsocketSessionManager.list_active_sessions = list_active_sessions  # type: ignore[method-assign]

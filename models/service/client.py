@@ -12,6 +12,7 @@ from typing import Any
 
 from models.answers import OPENED, Question, Value
 from models.log import error_facts, event
+from models.runlog import damaged_logs
 from models.service.demand import NOBODY, Requester
 from models.service.interface import REQUEST_SECONDS, SENTENCES, Answer, Status
 from models.service.messages import config_from, key_of, log_key
@@ -90,6 +91,10 @@ class Trainer:
         with self._results.lock:
             waiting = len(self._results.queue)
             return len(self._results.unfinished_logs()) - waiting, waiting
+
+    def damaged_logs(self) -> int:
+        """The number of run logs that were found damaged."""
+        return damaged_logs(self.runs)
 
     def log(self, cfg: RunConfig, seeds: int = 1) -> RequestedLog:
         """The log of a configuration, for `seeds` seeds from its own up. Starts no training; the log may be empty."""

@@ -107,6 +107,7 @@ class Engine:
         self._client_of: dict[str, Client] = {}
         self._turn_counts = Turns()
         self._announced_question = ""
+        self._is_disk_full = False  # as of the last log that was written
 
     def announce(self, pid: int, machine: Machine) -> None:
         """Sends versions, devices, and the speed of this machine."""
@@ -345,10 +346,14 @@ class Engine:
 
     def _report_progress(self, key: str, log: RunLog, length: int, seconds: float = 0.0) -> None:
         """Sends a run's length, the time of its new rows, and rows that no file has."""
-        report: Message = {"key": key, "length": length, "seconds": seconds}
-        if log.in_memory:
-            report |= {"head": packed(log.head), "unwritten": log.take_unwritten()}
-        self.emit({"kind": "progress"} | report)
+        report: Message = {"kind": "progress", "key": key, "length": length, "seconds": seconds}
+        if log.in_memory and not self._is_disk_full:
+            event("runs_in_memory", logging.WARNING, error=log.disk_error)
+        self._is_disk_full = log.in_memory
+        pieces = log.take_unwritten()
+        for piece in pieces[:-1]:
+            self.emit(report | {"head": packed(log.head), "unwritten": [piece]})
+        self.emit(report | ({"head": packed(log.head), "unwritten": pieces[-1:]} if log.in_memory else {}))
 
     def _refuse(self, key: str, error: Exception) -> None:
         self.emit({"kind": "error", "key": key, "sentence": error_sentence(error)})

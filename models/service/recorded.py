@@ -30,7 +30,7 @@ def recorded_log(cfg: RunConfig) -> RunLog | None:
 @cache
 def _read(cfg: RunConfig) -> RunLog | None:
     try:
-        log = RunLog(log_folder(cfg))
+        log = RunLog(log_folder(cfg), mends=False)
         return log if log.traces() else None
-    except (ValueError, KeyError, TypeError):
+    except ValueError:
         return None

@@ -64,8 +64,11 @@ class RequestedLog(RunLog):
         """Reads the rows that a slice of training has appended."""
         with self._lock:
             length_before = self.length
+            if self.in_memory and "head" not in message:  # the disk takes something again
+                self._forget()
             for piece in message.get("unwritten", ()):
-                self.append_in_memory(head=unpacked(LogHead, message["head"]), **piece)
+                if not self.append_in_memory(head=unpacked(LogHead, message["head"]), **piece):
+                    self.sent_requests = ()  # asks the worker for all that it has
             self.read()
             self._worker_lacks_rows = message["length"] < self.length and not self.done
             if self.length > length_before and message["seconds"]:

@@ -10,6 +10,7 @@ from threading import Condition, RLock
 from typing import Any
 
 from models.answers import Question, Value
+from models.runlog import delete_log
 from models.service.demand import NOBODY, Demand, Requester
 from models.service.interface import Answer
 from models.service.messages import log_key, unpacked
@@ -18,7 +19,8 @@ from models.service.wire import Message, size
 from models.spec import RunConfig
 from models.spec.bounds import MAX_QUESTION_BYTES
 
-LOG_BYTES = 256 * 2**20
+LOG_BYTES = 256 * 2**20  # of files
+LOG_MEMORY_BYTES = 96 * 2**20
 ANSWER_BYTES = 64 * 2**20
 MAX_ERRORS, MAX_ERROR_LENGTH = 256, 1000  # answers without a value, and characters of each
 MAX_DEATHS = 2  # deaths of the worker after which the work that may have killed it is given up
@@ -36,6 +38,7 @@ class OpenQuestion:
 class ResultCache:
     """Logs and answers by key, the least recently used dropped first, and the demand for them. Callers hold `lock`.
 
+    `logs`: those in memory. `stored`: bytes of the files of logs that were dropped from memory, by folder.
     `runs`: the folder of run logs. `post` takes the messages to the worker: requests, questions and cancellations.
     `errors`: answers without a value; they expire, so that the question can be asked again.
     """
@@ -49,6 +52,8 @@ class ResultCache:
     ) -> None:
         self.runs, self.post = runs, post
         self.log_bytes, self.answer_bytes = log_bytes, answer_bytes
+        self.log_memory_bytes = min(log_bytes, LOG_MEMORY_BYTES)
+        self.stored: OrderedDict[Path, int] = OrderedDict()
         self.lock = RLock()
         self.changed = Condition(self.lock)
         self.logs: OrderedDict[str, RequestedLog] = OrderedDict()
@@ -62,19 +67,21 @@ class ResultCache:
         self.listeners: list[Callable[[str], None]] = []
 
     def log(self, cfg: RunConfig, seeds: int = 1) -> RequestedLog:
-        """The log of a configuration; an empty one outside the cache if it was never requested or has been dropped."""
+        """The log of a configuration; an empty one outside the cache if it was never requested or has been deleted."""
         key = log_key(cfg, seeds)
         with self.lock:
-            if key not in self.logs:
-                return RequestedLog(cfg, key, seeds, self.runs)
-            self.logs.move_to_end(key)
-            return self.logs[key]
+            if key in self.logs:
+                self.logs.move_to_end(key)
+                return self.logs[key]
+            log = RequestedLog(cfg, key, seeds, self.runs)
+            if log.length:  # else every look would read the files again
+                self._keep_log(log)
+            return log
 
     def add_log(self, cfg: RunConfig, seeds: int = 1) -> RequestedLog:
         """The log of a configuration, added to the cache: for callers that may have it trained."""
         log = self.log(cfg, seeds)
-        self.logs[log.key] = log
-        self._drop_logs()
+        self._keep_log(log)
         return log
 
     def unfinished_logs(self) -> list[RequestedLog]:
@@ -154,7 +161,7 @@ class ResultCache:
     def load_rows(self) -> None:
         """Reads the rows of all logs, so that they stay available once the files are deleted."""
         for log in self.logs.values():
-            log.rows()
+            log.read()
 
     def handle_message(self, message: Message) -> None:
         """Stores the content of a message from the worker."""
@@ -248,16 +255,27 @@ class ResultCache:
             total_bytes -= oldest.nbytes
 
     def _drop_logs(self) -> None:
-        """Drops logs to make room, untrained ones first. A requested log stays: it would be computed again."""
-        total_bytes = sum(log.size + log.nbytes for log in self.logs.values())
-        if total_bytes <= self.log_bytes:
-            return
-        older_logs = list(self.logs.values())[:-1]  # never the newest
-        for log in sorted(older_logs, key=lambda log: log.trained):
-            if total_bytes > self.log_bytes and not log.is_requested:
-                total_bytes -= log.size + log.nbytes
-                del self.logs[log.key]
-                log.delete()
+        """Drops logs from memory, untrained ones first, then files. Requested logs and the newest stay."""
+        memory_bytes = sum(log.size + log.nbytes for log in self.logs.values())
+        if memory_bytes > self.log_memory_bytes:
+            for log in sorted(list(self.logs.values())[:-1], key=lambda log: log.trained):
+                if memory_bytes > self.log_memory_bytes and not log.is_requested:
+                    memory_bytes -= log.size + log.nbytes
+                    del self.logs[log.key]
+                    if log.trained:
+                        self.stored[log.folder] = log.stored_bytes
+                    else:
+                        log.delete()
+        file_bytes = sum(self.stored.values()) + sum(log.stored_bytes for log in self.logs.values())
+        while self.stored and file_bytes > self.log_bytes:
+            folder, nbytes = self.stored.popitem(last=False)
+            file_bytes -= nbytes
+            delete_log(folder)
+
+    def _keep_log(self, log: RequestedLog) -> None:
+        self.logs[log.key] = log
+        self.stored.pop(log.folder, None)
+        self._drop_logs()
 
 
 def question_message(

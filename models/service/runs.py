@@ -1,18 +1,20 @@
 """The folder of run logs: a temporary one that ends with the server, or the one that its operator names."""
 
 import atexit
+import logging
 import os
+import re
 import shutil
 import tempfile
 from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from models.log import event
-from models.runlog import ROWS_FILE
+from models.log import error_facts, event
 
 FOLDER_VARIABLE = "PLAYGROUND_RUNS"  # environment variable with the folder's path; always set for a worker process
 PREFIX = "addnorm-runs-"
+LOG_FOLDER = re.compile(r"[0-9a-f]{32}([.].+)?")  # of a log, also one that was put aside
 OWN_MARKER = ".own"  # file in a folder that the server made and may delete
 
 _locks: dict[Path, FileLock] = {}
@@ -31,13 +33,16 @@ def open_folder(max_bytes: int) -> Path:
             f"{FOLDER_VARIABLE} is {name}; legal is a folder: how many runs train in turns is PLAYGROUND_PLACES"
         )
     folder = Path(name).expanduser().resolve()
-    folder.mkdir(parents=True, exist_ok=True)
     lock = FileLock(folder / ".lock")
     try:
+        folder.mkdir(parents=True, exist_ok=True)
         lock.acquire(blocking=False)
     except Timeout:
         event("runs_folder_in_use")
         return _temporary()
+    except (OSError, NotImplementedError) as error:  # it may be read nevertheless
+        event("runs_folder_unwritable", logging.WARNING, **error_facts(error))
+        return folder if folder.is_dir() else _temporary()
     _locks[folder] = lock
     _delete_oldest(folder, max_bytes)
     return folder
@@ -71,9 +76,11 @@ def is_temporary(folder: Path) -> bool:
 
 def _delete_oldest(folder: Path, max_bytes: int) -> None:
     """Deletes the least recently written logs beyond `max_bytes` in all."""
-    newest_first = sorted(folder.glob(f"*/{ROWS_FILE}"), key=lambda rows: -rows.stat().st_mtime)
+    logs = [log for log in folder.iterdir() if LOG_FOLDER.fullmatch(log.name) and log.is_dir()]
+    files = {log: [path.lstat() for path in log.rglob("*")] for log in logs}
+    newest_first = sorted(files, key=lambda log: -max((file.st_mtime for file in files[log]), default=0.0))
     total_bytes = 0
-    for rows in newest_first:
-        total_bytes += sum(path.stat().st_size for path in rows.parent.iterdir())
+    for log in newest_first:
+        total_bytes += sum(file.st_size for file in files[log])
         if total_bytes > max_bytes:
-            shutil.rmtree(rows.parent, ignore_errors=True)
+            shutil.rmtree(log, ignore_errors=True)

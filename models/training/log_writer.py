@@ -49,10 +49,7 @@ def append_to_log(run: Run | SeedRuns, log: RunLog) -> None:
         log.append(run.rows(log.length), _new_events(run, log))
     except FileNotFoundError:
         begin_log(run, log)
-        log.append(run.rows(), _new_events(run, log))
-    closing = [END] if run.done and not log.done else []
-    if events := _new_sentences(run.cfg, log) + closing:
-        log.append(run.rows(log.length), events)
+        log.append(run.rows(log.length), _new_events(run, log))
 
 
 def _new_events(run: Run | SeedRuns, log: RunLog) -> list[Message]:
@@ -65,13 +62,10 @@ def _new_events(run: Run | SeedRuns, log: RunLog) -> list[Message]:
     for seed, (divergence, logged) in enumerate(zip(run.divergences, log.divergences, strict=True)):
         if divergence is not None and logged is None:
             events.append(divergence_event(divergence, seed))
-    return events
-
-
-def _new_sentences(cfg: RunConfig, log: RunLog) -> list[Message]:
-    """The event with the sentences on rows that have none yet, from the trace of the first seed."""
-    trace = log.trace()
-    if trace is None or log.narrated_length >= log.length:
-        return []
-    last = {kind: texts[-1][1] for kind, texts in log.sentences().items()}
-    return [sentences_event(log.length, sentence_changes(cfg, trace, range(log.narrated_length, len(trace)), last))]
+    if run.length > log.length:
+        last = {kind: texts[-1][1] for kind, texts in log.sentences().items()}
+        trace = run.first_trace()
+        events.append(
+            sentences_event(run.length, sentence_changes(run.cfg, trace, range(log.length, len(trace)), last))
+        )
+    return [*events, END] if run.done and not log.done else events

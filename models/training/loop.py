@@ -106,6 +106,13 @@ class Loop(ABC):
         """Rows from `since` on, (rows, runs * columns.width) float32, the runs side by side."""
         return self._writer.rows[since : self.length].flatten(1).cpu().numpy().copy()
 
+    def first_trace(self) -> Trace:
+        """The first run's trace, over the rows themselves where they are in the processor's memory."""
+        divergence = self.divergences[0]
+        end = self.length if divergence is None else divergence.step + 1
+        rows = self._rows_by_run(0)[:end, 0].cpu().numpy()
+        return trace_of(self.columns, rows, self.frames_by_run[0], divergence)
+
     def traces(self) -> list[Trace]:
         """Everything measured so far, one trace per run."""
         rows = self._rows_by_run(0).cpu().numpy()

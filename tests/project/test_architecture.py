@@ -116,7 +116,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "models.spec": ("models.content",),
     "models.trace": ("models.spec",),
     "models.log": (),
-    "models.runlog": ("models.spec", "models.trace", "models.service.messages", "models.service.wire"),
+    "models.runlog": ("models.spec", "models.trace", "models.log", "models.service.messages", "models.service.wire"),
     "models.answers": ("models.trace",),
     "models.generator": (),
     "models.nets": ("models.spec", "models.generator"),

@@ -1,13 +1,16 @@
 """What broke when Streamlit has changed: a test for each of its own names that the app needs."""
 
+import inspect
 import re
 from dataclasses import fields
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from streamlit.runtime import Runtime
 from streamlit.runtime.scriptrunner_utils.script_requests import ScriptRequests
 from streamlit.runtime.scriptrunner_utils.script_run_context import ScriptRunContext
+from streamlit.runtime.websocket_session_manager import WebsocketSessionManager
 from streamlit.testing.v1 import AppTest
 
 from components.shell import streamlits_own
@@ -16,6 +19,7 @@ from components.shell.streamlits_own import (
     from_history,
     is_fragment_run,
     is_old_part_requested,
+    send_to_current_connections,
     session_id,
 )
 
@@ -102,3 +106,18 @@ def test_every_part_of_the_page_that_our_styles_and_scripts_name_is_one_of_strea
     streamlit = " ".join(path.read_text("utf-8") for path in SCRIPTS.glob("*.js"))
     assert len(named) > 5
     assert [name for name in sorted(named) if name not in streamlit] == []
+
+
+def test_an_answer_goes_to_the_connection_there_is() -> None:
+    """Where this fails, whoever was without a network for a moment finds a page that stands still until a click."""
+    send_to_current_connections()
+    manager = WebsocketSessionManager.__new__(WebsocketSessionManager)
+    infos = {name: SimpleNamespace(session=SimpleNamespace(id=name), client="lost") for name in ("a", "b", "c")}
+    manager._active_session_info_by_id = infos
+    heard = []
+    for info in manager.list_active_sessions():
+        heard.append((info.session.id, info.client))
+        infos["b"] = SimpleNamespace(session=SimpleNamespace(id="b"), client="new")  # while the loop waits
+        infos.pop("c", None)
+    assert heard == [("a", "lost"), ("b", "new")]
+    assert "for active_session_info in self._session_mgr.list_active_sessions():" in inspect.getsource(Runtime)
