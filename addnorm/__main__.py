@@ -82,11 +82,15 @@ def main(arguments: Sequence[str]) -> int:
     findings = [finding for finding in first.findings_at(row) if finding.id not in options.ignore]
     try:
         _show(options, recordings, row, findings)
+        sys.stdout.flush()
     except BrokenPipeError:  # `head` has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except OSError as error:
-        print(f"{parser.prog}: {error.filename} cannot be written: {error.strerror}.", file=sys.stderr)
+        path = error.filename or options.html or options.csv or "the output"
+        print(f"{parser.prog}: {path} cannot be written: {error.strerror}.", file=sys.stderr)
+        if error.filename is None:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return EXIT_ERROR
     for problem in filter(None, problems):
         print(f"{parser.prog}: {problem}", file=sys.stderr)

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 Per = Literal["site", "block", "step"]
 
+FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")  # of cells that a spreadsheet computes
+
 # Bytes of rows; longer recordings are thinned.
 MAX_PAGE_BYTES = 20_000_000  # in a file written by `html` or `side_by_side`
 MAX_OUTPUT_BYTES = 2_000_000  # in the output of a notebook cell
@@ -75,8 +77,8 @@ class Display:
         columns = _columns(self._with_rows(), per, missing=None)
         with Path(path).open("w", newline="", encoding="utf-8") as file:
             writer = csv.writer(file)
-            writer.writerow(columns)
-            writer.writerows(zip(*columns.values(), strict=True))
+            writer.writerow(map(as_text, columns))
+            writer.writerows(map(as_text, cells) for cells in zip(*columns.values(), strict=True))
         return Path(path)
 
     def frame(self, per: Per = "site") -> pd.DataFrame:
@@ -108,6 +110,11 @@ class Display:
         if not len(recording):
             raise ValueError(recording.problem or "There is no row yet.")
         return recording
+
+
+def as_text(cell: Any) -> Any:
+    """A cell of a CSV file, in which a text that a spreadsheet would compute as a formula is quoted."""
+    return f"'{cell}" if isinstance(cell, str) and cell.startswith(FORMULA_STARTS) else cell
 
 
 def side_by_side(shown: Mapping[str, Display], path: str | os.PathLike[str]) -> Path:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from html import escape
@@ -22,6 +23,9 @@ BOTTOM = HEIGHT - 22
 
 MAX_POINTS = 300  # on the line of losses
 MIN_DECADES = 1.0  # length of a logarithmic axis
+MIN_RANGE = 1e-300  # of a linear axis
+MAX_DECADE = 308.25  # of a float
+MAX_FLOAT = sys.float_info.max
 LABEL_GAP = 4  # pixels between an axis and its labels, and from their baseline to the tick
 MARK_RADIUS = 4  # pixels
 
@@ -50,10 +54,11 @@ class LineChart:
             return None
         low, high = min(values), max(values)
         if not self.is_log:
-            return (low, high) if high > low else (low - 0.5, high + 0.5)
+            margin = 0.0 if high - low > MIN_RANGE else max(0.5, abs(low) * 1e-9)
+            return max(low - margin, -MAX_FLOAT), min(high + margin, MAX_FLOAT)
         low, high = math.log10(low), math.log10(high)
         padding = max(0.0, MIN_DECADES - (high - low)) / 2
-        return low - padding, high + padding
+        return low - padding, min(high + padding, MAX_DECADE)
 
 
 def picture(recording: Recording, row: int | None = None) -> str:
@@ -103,7 +108,7 @@ def _draw(chart: LineChart) -> str:
 
     def y(value: float) -> float:
         level = math.log10(value) if chart.is_log else value
-        return BOTTOM - (BOTTOM - TOP) * (level - low) / (high - low)
+        return BOTTOM - (BOTTOM - TOP) * ((level / 2 - low / 2) / (high / 2 - low / 2))  # of halves, none overflows
 
     parts = [*_labels(chart)]
     for level, edge in ((low, BOTTOM), (high, TOP)):

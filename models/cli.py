@@ -22,7 +22,7 @@ from models.export import configuration_from, configuration_json, digest_of, fin
 from models.insight.words import count_in_words
 from models.maps import command
 from models.maps import coordinates as coordinate_check
-from models.runlog import HEAD_FILE, ROWS_FILE, RunLog, engine_fingerprint, folder_of
+from models.runlog import EVENTS_FILE, HEAD_FILE, ROWS_FILE, LogDamageError, RunLog, engine_fingerprint, folder_of
 from models.service.messages import log_key
 from models.service.runs import FOLDER_VARIABLE
 from models.spec import ARRANGEMENTS, RunConfig, arrangement_of, knobs
@@ -42,13 +42,19 @@ def main(argv: Sequence[str]) -> int:
     parser = _parser()
     args = parser.parse_args(argv)
     try:
-        return int(args.command(args))
+        exit_code = int(args.command(args))
+        sys.stdout.flush()
+        return exit_code
     except ValueError as error:
         print(f"{parser.prog}: {error}", file=sys.stderr)
         return 2
     except BrokenPipeError:  # such as of `head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+    except OSError as error:
+        print(f"{parser.prog}: {error.filename or 'the output'} cannot be written: {error.strerror}", file=sys.stderr)
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 2
 
 
 def _parser() -> Parser:
@@ -130,6 +136,7 @@ def _train(args: argparse.Namespace) -> int:
             run.advance(cfg.steps, SLICE_SECONDS)
             if log is not None:
                 append_to_log(run, log)
+                _check_on_disk(log)
             _draw_progress(run.step, cfg.steps, shows_progress)
     except KeyboardInterrupt:
         stopped = f"Stopped by hand after {run.step} steps."
@@ -139,6 +146,7 @@ def _train(args: argparse.Namespace) -> int:
     run.close()
     if log is not None:
         append_to_log(run, log)
+        _check_on_disk(log)
         print(f"log {log.folder}")
     trace = run.trace()
     if stopped:
@@ -184,20 +192,37 @@ def _open_log(folder: str, run: "Run") -> RunLog:
     """Opens the log of a run under a folder. ValueError if it cannot be written."""
     from models.training.log_writer import begin_log
 
-    try:
-        log = RunLog(folder_of(Path(folder), log_key(run.cfg)))
-        begin_log(run, log)
-    except OSError as error:
-        raise ValueError(f"{folder} cannot be written: {error.strerror}") from None
+    log = RunLog(folder_of(Path(folder), log_key(run.cfg)))
+    begin_log(run, log)
+    _check_on_disk(log)
     return log
+
+
+def _check_on_disk(log: RunLog) -> None:
+    """ValueError if a log could not be written; deletes the part that was."""
+    if log.in_memory:
+        log.delete()
+        raise ValueError(f"{log.folder.parent} cannot be written: {log.disk_error}")
 
 
 def newest_log(path: Path, typed: str) -> RunLog:
     """Log of the newest run of this version in `path`, a folder of runs or of one run. ValueError without one.
 
-    `typed`: the path as the user typed it, for the error.
+    `typed`: the path as the user typed it, for the error. Damaged logs are named on stderr.
     """
-    logs = [RunLog(head.parent) for head in (*path.glob(HEAD_FILE), *path.glob(f"*/{HEAD_FILE}"))]
+    names = (HEAD_FILE, ROWS_FILE, EVENTS_FILE)
+    candidates = (path, *sorted(folder for folder in path.glob("*") if folder.is_dir()))
+    folders = [folder for folder in candidates if any((folder / name).exists() for name in names)]
+    logs: list[RunLog] = []
+    damaged = 0
+    for folder in folders:
+        try:
+            logs.append(RunLog(folder, mends=False))
+        except LogDamageError as damage:
+            damaged += 1
+            print(f"{folder} is damaged: {damage}", file=sys.stderr)
+    if damaged and not logs:
+        raise ValueError(f"{typed} has no run that can be read")
     usable = [log for log in logs if log.head is not None and log.head.made_by == engine_fingerprint() and log.length]
     if not usable:
         older = f": {count_in_words(len(logs), 'run')} in it came from another version" if logs else ""
@@ -245,7 +270,8 @@ def _play(args: argparse.Namespace) -> int:
     log = newest_log(Path(args.path).resolve(), args.path)
     _check_writable(args.html)
     command = [sys.executable, "-m", "components.playground.played", str(log.folder), str(Path(args.html).resolve())]
-    subprocess.run(command, cwd=Path(__file__).parents[1], check=True)
+    if subprocess.run(command, cwd=Path(__file__).parents[1], check=False).returncode:
+        return 2  # it has said why
     print(args.html)
     return 0
 
@@ -344,8 +370,14 @@ def _coordinates(args: argparse.Namespace) -> int:
 
 
 def _write(path: str | None, text: str) -> None:
-    if path:
+    if path is None:
+        return
+    try:
         Path(path).write_text(text, encoding="utf-8")
+    except OSError as error:
+        if Path(path).is_file():
+            Path(path).unlink()  # half of it
+        raise ValueError(f"{path} cannot be written: {error.strerror}") from None
 
 
 def positive_count(text: str) -> int:

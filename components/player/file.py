@@ -9,7 +9,8 @@ from components.player.browser_messages import MAX_ROWS, ShownRecording
 from components.player.feed import all_messages
 from components.player.page import RecordingRef, declaration
 from components.player.recordings import RecordingFeed
-from models.service.client import RequestedLog, trainer
+from models.runlog import RunLog
+from models.service.client import trainer
 from models.spec import RunConfig
 
 MAX_BYTES = 20_000_000  # of a recording, or of the rows of all runs, in a file
@@ -25,7 +26,7 @@ def player_file(
     under: Sequence[Panel] = (),
     seeds: int = 1,
     below: str = "",
-    logs: Sequence[RequestedLog] = (),
+    logs: Sequence[RunLog] = (),
     **options: Unpack[Playing],
 ) -> str:
     """The HTML of one player with all rows that the runs have so far. `over`, `under`: panels above and below its own.

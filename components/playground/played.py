@@ -7,21 +7,22 @@ from pathlib import Path
 from components.player.file import player_file
 from components.playground import picture
 from models.export import about_html, title_of
+from models.insight.words import count_in_words
 from models.runlog import LogHead, RunLog
-from models.service.client import RequestedLog, log_key
 
 
 def page_of(log: RunLog) -> str:
-    """HTML page of a run, with the playground's charts. ValueError if the log is empty or of another version."""
+    """HTML page of a run, with the playground's charts, for all its seeds. ValueError if the log is empty."""
     head, traces = log.head, log.traces()
     if head is None or not traces:
         raise ValueError("there is no run")
     cfg = head.cfg
     over, player, under = picture.file_panels(cfg)
     about = about_html(cfg, traces[0], _versions(head))
-    logs = [RequestedLog(cfg, log_key(cfg), 1, log.folder.parent)]
-    facts = [f"seed {cfg.seed}, 1 seed"]
-    return player_file(title_of(cfg), [cfg], player, over=over, under=under, facts=facts, below=about, logs=logs)
+    facts = [f"seed {cfg.seed}, {count_in_words(head.seeds, 'seed')}"]
+    return player_file(
+        title_of(cfg), [cfg], player, over=over, under=under, seeds=head.seeds, facts=facts, below=about, logs=[log]
+    )
 
 
 def _versions(head: LogHead) -> dict[str, str]:
@@ -31,4 +32,11 @@ def _versions(head: LogHead) -> dict[str, str]:
 
 if __name__ == "__main__":
     logging.disable(logging.WARNING)  # Streamlit warns that no server runs
-    Path(sys.argv[2]).write_text(page_of(RunLog(Path(sys.argv[1]))), encoding="utf-8")
+    target = Path(sys.argv[2])
+    try:
+        target.write_text(page_of(RunLog(Path(sys.argv[1]), mends=False)), encoding="utf-8")
+    except (OSError, ValueError) as error:
+        if isinstance(error, OSError) and target.is_file():
+            target.unlink()  # half of it
+        reason = f"{target} cannot be written: {error.strerror}" if isinstance(error, OSError) else error
+        sys.exit(f"python -m models play: {reason}")

@@ -1,8 +1,11 @@
 """Computes a map's units on a Dask cluster, after checking that the cluster can."""
 
+import logging
 import sys
 import time
+from asyncio import CancelledError
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from typing import Any
 
 from models.maps.unit import run_unit
@@ -18,43 +21,65 @@ class ClusterError(ValueError):
     """The reason why a cluster cannot compute a map, as a sentence."""
 
 
+class ClusterLostError(ClusterError):
+    """A scheduler that has gone while it computed."""
+
+
 def run_on_cluster(
     scheduler: str, specification: str, missing: Sequence[int], run: UnitFunction = run_unit
 ) -> Iterator[dict[str, Any]]:
     """Computes the missing units of a specification (JSON) by `run`, and yields each result as it arrives.
 
     ClusterError if the scheduler cannot be reached or has no workers, if a machine cannot import this project or has
-    another version of it or of torch, or if a unit fails.
+    another version of it or of torch, or if a unit fails; ClusterLostError if the scheduler goes.
     """
-    with _client(scheduler) as client:
-        _check_versions(client, scheduler)
-        from distributed import wait
+    lost = ClusterLostError(f"The scheduler {scheduler} is gone. What was done before is kept.")
+    client = _client(scheduler)
+    for library in ("distributed", "tornado", "asyncio"):  # they would print tracebacks about a lost scheduler
+        logging.getLogger(library).setLevel(logging.CRITICAL + 1)
+    try:
+        yield from _results(client, scheduler, specification, missing, run)
+    except ClusterError as error:
+        raise (lost if client.status != "running" else error) from None
+    except (OSError, CancelledError, RuntimeError):
+        raise lost from None
+    finally:
+        with suppress(Exception):  # there is nobody to take leave of
+            client.close(timeout=WORKER_CHECK_SECONDS)
 
-        pending = set(client.map(run, [specification] * len(missing), missing, pure=False))
-        while pending:
+
+def _results(
+    client: Any, scheduler: str, specification: str, missing: Sequence[int], run: UnitFunction
+) -> Iterator[dict[str, Any]]:
+    """Computes the missing units on a connected cluster."""
+    _check_versions(client, scheduler)
+    from distributed import wait
+
+    pending = set(client.map(run, [specification] * len(missing), missing, pure=False))
+    while pending:
+        try:
+            done = wait(pending, timeout=WORKER_CHECK_SECONDS, return_when="FIRST_COMPLETED").done
+        except TimeoutError:
+            _await_worker(client, scheduler)
+            continue
+        pending -= done
+        for future in done:
+            if future.status in ("cancelled", "lost"):
+                raise CancelledError
+            if future.status != "finished":
+                error = future.exception() if future.status == "error" else None
+                raise ClusterError(f"The cluster {scheduler} failed at a unit: {_first_line(error) or future.status}.")
             try:
-                done = wait(pending, timeout=WORKER_CHECK_SECONDS, return_when="FIRST_COMPLETED").done
-            except TimeoutError:
+                result = future.result(timeout=WORKER_CHECK_SECONDS)
+            except TimeoutError:  # the worker and its result are lost: compute the unit again
+                pending.add(future)
                 _await_worker(client, scheduler)
                 continue
-            pending -= done
-            for future in done:
-                if future.status != "finished":
-                    error = future.exception() if future.status == "error" else None
-                    raise ClusterError(
-                        f"The cluster {scheduler} failed at a unit: {_first_line(error) or future.status}."
-                    )
-                try:
-                    result = future.result(timeout=WORKER_CHECK_SECONDS)
-                except TimeoutError:  # the worker and its result are lost: compute the unit again
-                    pending.add(future)
-                    _await_worker(client, scheduler)
-                    continue
-                yield result
+            yield result
 
 
 def _client(scheduler: str) -> Any:
-    """Connection to a Dask scheduler, as a context manager."""
+    """Connection to a Dask scheduler."""
     try:
         from distributed import Client
     except ImportError:

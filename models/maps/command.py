@@ -11,13 +11,14 @@ from types import FrameType
 from typing import NoReturn
 
 from models.maps.cells import refusal_reason, units
-from models.maps.cluster import ClusterError
+from models.maps.cluster import ClusterError, ClusterLostError
 from models.maps.spec import MapSpec
 from models.maps.store import MapStore
 from models.maps.table import frame_of
 from models.maps.work import SCHEDULER, compute_missing, default_jobs
 from models.spec.budget import this_machine
 
+LOST_EXIT_CODE = 1  # the cluster has gone
 SIGINT_EXIT_CODE = 130
 SIGTERM_EXIT_CODE = 143
 NICENESS = 10
@@ -70,6 +71,9 @@ def run(args: argparse.Namespace) -> int:
         stopped = _compute(store, scheduler, args, should_stop)
         if args.out:
             _write(store, args.out)
+    except ClusterLostError as problem:
+        print(f"\n{problem} The same command goes on from there.", file=sys.stderr)
+        return LOST_EXIT_CODE
     except OSError as error:
         raise ValueError(
             f"{store.path} cannot be written: {error.strerror or error}. What was done before is kept."

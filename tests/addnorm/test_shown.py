@@ -140,6 +140,44 @@ def test_up_to_eight_stand_on_one_page_by_their_names(tmp_path: Path, capsys: py
         assert ended.value.code == 2
 
 
+@pytest.mark.parametrize("value", [sys.float_info.max, 1e308, 5e-324])
+@pytest.mark.parametrize("series", ["loss", "act", "grad"])
+def test_any_legal_number_is_shown(series: str, value: float, tmp_path: Path) -> None:
+    sign = -1 if series == "loss" else 1
+    for values in (value, sign * value), (value, value):
+        rows = [{**ROW, "step": at, series: one if series == "loss" else [one, one]} for at, one in enumerate(values)]
+        recording = fed(HEADER, *rows, END)
+        assert recording.problem == ""
+        page = recording.html(tmp_path / "page.html").read_text(encoding="utf-8")
+        assert not re.search(r'd="[^"]*(nan|inf)', page)
+        assert str(recording)
+
+
+def test_no_cell_of_a_table_is_a_formula(tmp_path: Path) -> None:
+    name = '=HYPERLINK("a.example")'
+    sites = [{**site, "name": name} if at else {**site, "name": "-1+1"} for at, site in enumerate(HEADER["sites"])]
+    recording = fed({**HEADER, "sites": sites}, ROW, END)
+    with recording.csv(tmp_path / "table.csv").open(encoding="utf-8", newline="") as file:
+        cells = [cell for line in csv.reader(file) for cell in line]
+    assert f"'{name}" in cells
+    assert not [cell for cell in cells if cell[:1] in ("=", "+", "@") or (cell[:1] == "-" and not _is_number(cell))]
+
+
+def _is_number(text: str) -> bool:
+    return re.fullmatch(r"-?[0-9.]+(e[-+]?[0-9]+)?", text) is not None
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="has no /dev/full")
+@pytest.mark.parametrize("option", ["--json", "--html=/dev/full", "--csv=/dev/full"])
+def test_a_full_disk_is_one_sentence(option: str) -> None:
+    command = [sys.executable, "-m", "addnorm", "show", str(SHIPPED / "digits.jsonl"), option]
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(command, cwd=ROOT, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert done.returncode == 2
+    assert done.stderr.count("\n") == 1
+    assert "cannot be written" in done.stderr
+
+
 def test_a_page_is_made_without_torch_and_without_numpy() -> None:
     path = str(SHIPPED / "digits.jsonl")
     code = f"import sys, addnorm; addnorm.read({path!r})._repr_html_(); print({{'torch', 'numpy'}} & set(sys.modules))"

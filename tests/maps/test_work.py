@@ -285,6 +285,7 @@ def opened():
         )
         return processes[-1]
 
+    start.processes = processes
     yield start
     for process in processes:
         process.kill()
@@ -336,6 +337,25 @@ def test_a_cluster_that_is_started_by_the_printed_commands_gives_the_same_number
     assert workers[1].poll() is None
     assert_all_there(there, {at: kept["runs"] for at, kept in here.done().items()})
     assert len(pd.read_parquet(tmp_path / "map.parquet")) == len(there.outcomes())
+
+
+@pytest.mark.full
+def test_a_scheduler_that_goes_is_one_sentence(tmp_path, opened, scheduler, worker):
+    worker()
+    (tmp_path / "spec.json").write_text(LONG.to_json())
+    command = ["-m", "models", "map", str(tmp_path / "spec.json"), "--folder", str(tmp_path / "there")]
+    store = MapStore(LONG, tmp_path / "there")
+    with (tmp_path / "said").open("w") as said:
+        process = opened(command, env={"MAPS_SCHEDULER": scheduler}, stderr=said)
+        until(store.done, "a unit")
+        opened.processes[0].kill()
+        assert process.wait(timeout=PATIENCE) == 1
+    last = (tmp_path / "said").read_text().splitlines()[-1]
+    assert (
+        last == f"The scheduler {scheduler} is gone. What was done before is kept. The same command goes on from there."
+    )
+    assert "Traceback" not in (tmp_path / "said").read_text()
+    assert store.done()
 
 
 @pytest.mark.full

@@ -1,5 +1,8 @@
 """The command line: the numbers of the log, and a sentence for whatever is wrong."""
 
+import base64
+import gzip
+import json
 import re
 import signal
 import subprocess
@@ -17,11 +20,12 @@ from models.catalogue import CATALOGUE
 from models.cli import main
 from models.export import configuration_from, configuration_json, digest_of, trace_csv
 from models.insight import signal_at_init
-from models.runlog import RunLog
+from models.runlog import HEAD_FILE, ROWS_FILE, RunLog
 from models.service.client import Trainer
 from models.spec import ARRANGEMENTS, RunConfig, knobs
 from models.spec.query import PAGE_KEYS
-from models.training import Run, available_devices
+from models.training import Run, SeedRuns, available_devices
+from models.training.log_writer import append_to_log, begin_log
 from tests.rows import rows_of
 
 ROOT = Path(__file__).parents[2]
@@ -226,6 +230,94 @@ def test_a_run_that_is_kept_has_the_rows_of_the_run_and_is_opened_in_the_app(
     assert "2 blocks of width 16" in page
     for empty in (tmp_path / "none", ROOT / "docs"):
         assert main(["play", str(empty)]) == 2
+
+
+SHORT = ["--set", "depth=2", "--set", "width=16", "--set", "device=cpu", "--steps", "12"]
+NO_DISK = """
+import resource, sys
+from models.cli import main
+resource.setrlimit(resource.RLIMIT_FSIZE, (2000, resource.RLIM_INFINITY))
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+def kept(folder: Path, seed: int) -> Path:
+    """The log of a short run."""
+    assert main(["train", *SHORT, "--seed", str(seed), "--out", str(folder)]) == 0
+    return max(folder.iterdir(), key=lambda log: log.stat().st_mtime_ns)
+
+
+def one_sentence(said: str) -> bool:
+    return said.count("\n") == 1 and "Traceback" not in said
+
+
+@pytest.mark.parametrize("where", ["file", "file/below", "/dev/null/x"])
+def test_a_log_that_cannot_be_written_is_an_error(
+    where: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "file").write_text("mine")
+    assert main(["train", *SHORT, "--out", str(tmp_path / where)]) == 2
+    said = capsys.readouterr()
+    assert one_sentence(said.err)
+    assert "cannot be written" in said.err
+    assert "log " not in said.out
+    assert (tmp_path / "file").read_text() == "mine"
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="bounds the size of files")
+@pytest.mark.parametrize("option", ["--out", "--csv"])
+def test_a_full_disk_leaves_nothing_half_written(option: str, tmp_path: Path) -> None:
+    command = [sys.executable, "-c", NO_DISK, "train", *SHORT[:-1], "400", option, str(tmp_path / "out")]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert one_sentence(done.stderr)
+    assert "cannot be written" in done.stderr
+    assert "\nlog " not in done.stdout
+    assert not list(tmp_path.glob("out/*")) or not (tmp_path / "out").exists()
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="has no /dev/full")
+def test_output_on_a_full_disk_is_an_error() -> None:
+    with open("/dev/full", "w") as full:
+        command = [sys.executable, "-m", "models", "list", "norms"]
+        done = subprocess.run(command, cwd=ROOT, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert done.returncode == 2
+    assert one_sentence(done.stderr)
+
+
+def test_a_renamed_run_and_one_of_two_seeds_play(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    renamed = kept(tmp_path / "runs", 1).rename(tmp_path / "my run")
+    runs = SeedRuns(RunConfig(depth=2, width=16, steps=12, device="cpu"), (0, 1))
+    both = RunLog(tmp_path / "both")
+    begin_log(runs, both)
+    runs.advance(12)
+    append_to_log(runs, both)
+    for folder, seeds in ((renamed, "1 seed"), (both.folder, "2 seeds")):
+        assert main(["play", str(folder), "--html", str(tmp_path / "run.html")]) == 0
+        page = (tmp_path / "run.html").read_text(encoding="utf-8")
+        messages = json.loads(gzip.decompress(base64.b64decode(page.split('"application/gzip">')[-2].split("<")[0])))
+        assert [message["kind"] for message in messages if "kind" in message][:2] == ["header", "frames"]
+        assert seeds in page
+
+
+def test_good_runs_are_found_beside_damaged_ones(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    bad = [kept(tmp_path / "runs", seed) for seed in (1, 2, 3)]
+    good = kept(tmp_path / "runs", 4)
+    capsys.readouterr()
+    (bad[0] / HEAD_FILE).write_text("[")
+    (bad[1] / HEAD_FILE).unlink()
+    (bad[2] / ROWS_FILE).write_bytes(b"")
+    page = ["--html", str(tmp_path / "run.html")]
+    assert main(["play", str(tmp_path / "runs"), *page]) == 0
+    said = capsys.readouterr().err
+    assert all(f"{folder} is damaged: " in said for folder in bad)
+    assert len(said.splitlines()) == 3
+    assert all(folder.is_dir() for folder in (*bad, good)), "whoever only looks moves nothing"
+    for command in ("play", "open"):
+        assert main([command, str(bad[0])]) == 2
+        said = capsys.readouterr().err
+        assert "is damaged" in said
+        assert "Traceback" not in said
 
 
 def test_the_module_is_the_command() -> None:
