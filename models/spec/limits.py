@@ -1,6 +1,7 @@
 """Limits on what the server spends on its visitors, set by its operator in environment variables."""
 
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -70,6 +71,8 @@ VARIABLES: dict[str, Variable] = {
 }  # fmt: skip
 
 
+FRAMES = "PLAYGROUND_FRAMES"  # variable with the origins whose pages may frame the app
+ORIGIN = re.compile(r"https?://[\w*.-]+(:[0-9]{1,5})?", re.ASCII)
 CLASS_PASSWORD = "PLAYGROUND_CLASS_PASSWORD"  # variable with the password for opening a class
 MIN_SILENCE_STEPS = 5  # estimated step times that the trainer may stay silent
 
@@ -111,9 +114,21 @@ def class_password() -> str:
     return os.environ.get(CLASS_PASSWORD, "").strip()
 
 
+def frame_ancestors(environment: Mapping[str, str]) -> str:
+    """Who may frame the app, as a Content-Security-Policy says it: its own pages and the origins of FRAMES.
+
+    ValueError for an origin that is none.
+    """
+    origins = environment.get(FRAMES, "").split()
+    for origin in origins:
+        if origin != "*" and not ORIGIN.fullmatch(origin):
+            raise ValueError(f"{FRAMES} has {origin}; legal are origins such as https://course.example, or *")
+    return " ".join(["'self'", *origins])
+
+
 def environment_settings(environment: Mapping[str, str]) -> dict[str, str]:
     """The variables of VARIABLES that an environment sets, by name."""
-    return {name: environment[name].strip() for name in VARIABLES if environment.get(name, "").strip()}
+    return {name: environment[name].strip() for name in (*VARIABLES, FRAMES) if environment.get(name, "").strip()}
 
 
 def _number(name: str, variable: Variable, environment: Mapping[str, str]) -> float:
@@ -133,3 +148,4 @@ def _number(name: str, variable: Variable, environment: Mapping[str, str]) -> fl
 
 
 LIMITS = limits_from(os.environ)
+FRAME_ANCESTORS = frame_ancestors(os.environ)

@@ -1,6 +1,7 @@
 """Whoever only opens connections stops nobody: places, memory, descriptors and the log have bounds."""
 
 import asyncio
+import json
 import urllib.request
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator
@@ -137,12 +138,15 @@ def test_a_foreign_name_for_this_machine_reads_nothing_that_is_here(tmp_path: Pa
 
 def test_a_page_says_what_it_may_load_and_nobody_hears_how_many_visitors_there_are(server: Server) -> None:
     assert set(done(connections.metrics, server)) == {404}
-    for path in ("/", "/healthz", "/playground"):
+    for path in ("/", "/healthz", "/playground", "/join", "/join?c=ABCD", "/_stcore/host-config"):
         with answers(server, path, Accept="text/html") as answer:
             assert answer.headers["X-Content-Type-Options"] == "nosniff"
             assert answer.headers["Referrer-Policy"] == "same-origin"
-            html = answer.headers["Content-Type"].startswith("text/html")
-            assert ("script-src 'self'" in answer.headers.get("Content-Security-Policy", "")) is html
+            said = answer.headers["Content-Security-Policy"]
+            assert "script-src 'self'" in said
+            assert said.endswith("frame-ancestors 'self'")
+    with answers(server, "/_stcore/host-config") as answer:
+        assert json.load(answer)["allowedOrigins"] == []
 
 
 def test_sixty_pages_of_one_address_stay_connected_to_both_websockets(attacked: Server) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from packaging.requirements import Requirement
 from streamlit.testing.v1 import AppTest
 
 from components.controls.number_table import MAX_CELLS, parse_table
@@ -254,7 +255,6 @@ ALLOWED = {
         "components/shell/qr.py",
         "st.html",
     ): "an image whose only variable part is the squares that segno makes of a link",
-    ("models/runlog.py", "np.memmap"): "maps the float32 rows of a log that the trainer has written, read-only",
     ("models/service/runs.py", "tempfile"): "a folder of the server's own for its logs",
     ("models/service/worker_process.py", "subprocess"): "starts the worker with a fixed list of arguments, no shell",
     ("models/maps/process.py", "subprocess"): "starts a map with a fixed list of arguments, no shell",
@@ -338,3 +338,22 @@ def test_the_server_is_told_to_take_little_and_to_show_no_agent_in():
     assert settings["server"]["maxWidgetStateSize"] <= 1
     assert settings["server"]["maxUploadSize"] <= 1
     assert not {"enableAgentApi", "enableStaticServing", "enableXsrfProtection", "enableCORS"} & set(settings["server"])
+
+
+def test_what_is_fetched_is_pinned_by_digest() -> None:
+    workflows = [path.read_text() for path in (ROOT / ".github/workflows").iterdir()]
+    used = [action for text in workflows for action in re.findall(r"uses: (\S+)", text)]
+    assert used
+    assert all(re.fullmatch(r"[\w-]+/[\w-]+@[0-9a-f]{40}", action) for action in used)
+    assert all("permissions:" in text for text in workflows)
+    assert re.search(r"^FROM \S+@sha256:[0-9a-f]{64}$", (ROOT / "Dockerfile").read_text(), re.MULTILINE)
+
+
+def test_the_spaces_lock_fits_the_requirements() -> None:
+    text = (ROOT / "requirements-space.txt").read_text()
+    lines = [line for line in text.splitlines() if not line.startswith("#")]
+    locked = dict(line.partition(" --hash=sha256:")[0].split("==") for line in lines)
+    assert all(re.fullmatch(r"[a-z0-9-]+==[\w.+]+ --hash=sha256:[0-9a-f]{64}", line) for line in lines)
+    for line in (ROOT / "requirements.txt").read_text().splitlines():
+        wanted = Requirement(line)
+        assert wanted.specifier.contains(locked[wanted.name], prereleases=True), line

@@ -11,7 +11,7 @@ from components.server.connection import CROWDED, REFUSED
 from components.server.door import Door, is_host_allowed
 from components.server.headers import policy
 from models.spec import bounds
-from models.spec.limits import LIMITS
+from models.spec.limits import LIMITS, frame_ancestors
 
 HERE, ELSEWHERE = ("127.0.0.1", 4321), ("203.0.113.7", 4321)
 
@@ -146,9 +146,28 @@ def test_websockets_are_counted_by_address_and_leave_their_place(monkeypatch) ->
 
 def test_every_answer_has_its_headers_and_how_many_visitors_there_are_is_not_told() -> None:
     (start, _) = answered(scope(host="localhost"))
-    assert dict(start["headers"]) == {b"x-content-type-options": b"nosniff", b"referrer-policy": b"same-origin"}
+    headers = dict(start["headers"])
+    policy_said = headers.pop(b"content-security-policy").decode()
+    assert headers == {b"x-content-type-options": b"nosniff", b"referrer-policy": b"same-origin"}
+    assert policy_said == policy()
     for path in ("/_stcore/metrics", "/_stcore/metrics/"):
         assert answered(scope(path=path, host="localhost"))[0]["status"] == 404
+
+
+def test_who_may_frame_is_the_operators_to_widen() -> None:
+    assert policy().endswith("frame-ancestors 'self'")
+    assert frame_ancestors({}) == "'self'"
+    said = "https://moodle.example.org https://*.example.edu:8443"
+    assert frame_ancestors({"PLAYGROUND_FRAMES": f" {said} "}) == f"'self' {said}"
+    for wrong in (
+        "moodle.example.org",
+        "https://a.example;script-src",
+        "'none'",
+        "javascript:",
+        "https://a.example/path",
+    ):
+        with pytest.raises(ValueError, match="PLAYGROUND_FRAMES has"):
+            frame_ancestors({"PLAYGROUND_FRAMES": wrong})
 
 
 def test_a_pages_policy_names_the_scripts_in_it_and_no_others() -> None:
