@@ -26,7 +26,7 @@ from zlib import crc32
 
 import numpy as np
 
-from models.log import event as log_event
+from models import log as server_log
 from models.service.messages import config_from, packed, unpacked
 from models.service.wire import MAX_LINE_BYTES, Message, line_of, message_of, size
 from models.spec import RunConfig
@@ -108,7 +108,7 @@ class LogHead:
 
 def put_aside(folder: Path, damage: LogDamageError) -> bool:
     """Renames the folder of a damaged log, so that its run is computed again; returns whether it could."""
-    log_event("log_damaged", logging.WARNING, log=folder.name, why=str(damage))
+    server_log.event("log_damaged", logging.WARNING, log=folder.name, why=str(damage))
     names = (folder.with_name(f"{folder.name}{ASIDE}{number or ''}") for number in range(MAX_ROWS))
     try:
         folder.rename(next(name for name in names if not name.exists()))
