@@ -94,9 +94,9 @@ def verdict(recording: Recording, row: int) -> str:
     grad = [value for _, value in site_values(recording, "grad_rms", row)]
     clauses = []
     if len(act) > 1:
-        clauses.append(change_clause("the signal", act[0], act[-1], "over depth"))
+        clauses.append(change_clause("the signal", act, "over depth"))
     if len(grad) > 1:
-        clauses.append(change_clause("its gradient", grad[-1], grad[0], "on the way back"))
+        clauses.append(change_clause("its gradient", grad[::-1], "on the way back"))
     if not clauses:
         return "Too little was measured for a verdict."
     return f"{capitalised(', '.join(clauses))}{'' if grad else '; no gradient was measured'}."
@@ -238,17 +238,21 @@ def _start_time(recording: Recording) -> float:
         return math.nan
 
 
-def change_clause(name: str, start: float, end: float, path: str) -> str:
-    """A change over depth as a clause."""
+def change_clause(name: str, sizes: Sequence[float], path: str) -> str:
+    """How sizes change over depth as a clause: the last over the first, and how far apart those between lie."""
+    start, end = sizes[0], sizes[-1]
     if start == 0 and end == 0:
         return f"{name} is exactly 0 at both ends"
     if start == 0 or end == 0:
         return f"{name} {'starts at' if start == 0 else 'falls to'} exactly 0 {path}"
-    factor = _factor(start, end)
-    if f"{factor:.3g}" == "1":
+    factor, spread = _factor(start, end), _factor(min(sizes), max(sizes))
+    if f"{spread:.3g}" == "1":
         return f"{name} stays the same size {path}"
+    if spread < UNCHANGED_FACTOR:
+        return f"{name} stays within a factor of {number(spread)} {path}"
     if factor < UNCHANGED_FACTOR:
-        return f"{name} stays within a factor of {number(factor)} {path}"
+        ends = "as large as it began" if f"{factor:.3g}" == "1" else f"{number(factor)} times {'larger' if end > start else 'smaller'}"
+        return f"{name} varies by a factor of {number(spread)} {path} and ends {ends}"
     return f"{name} {'grows' if end > start else 'falls'} by a factor of {number(factor)} {path}"
 
 

@@ -197,7 +197,7 @@ def level_gradient_predicts_learning(values: Values) -> Judgement:
         "last loss": [final_loss(value) for value in values.values()],
     }
     numbers = {
-        "change": {name: change_in_words("", value, "").strip() for name, value in change.items()},
+        "change": {name: change_in_words("", value.grad_rms[0, ::-1], "") for name, value in values.items()},
         "spread": {name: factor(value) for name, value in spread.items()},
         "alike": alike,
         "learns": {name: "learns" if value else "does not learn" for name, value in learns.items()},

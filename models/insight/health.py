@@ -44,7 +44,7 @@ def update_sentence(trace: Trace, row: int) -> str:
     # In decades from the last site to the first: negative if the gradient shrinks on its way back.
     gradient_change = decades(float(trace.grad_rms[row, -1]), float(trace.grad_rms[row, 0]))
     if gradient_change < -math.log10(VANISHING_FACTOR):
-        sentences.append(f"{change_in_words('The gradient behind it', gradient_change, 'on the way back')}.")
+        sentences.append(f"{change_in_words('The gradient behind it', trace.grad_rms[row, ::-1], 'on the way back')}.")
     return " ".join(sentences)
 
 

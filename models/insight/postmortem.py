@@ -97,8 +97,8 @@ def _exploding_stream(cfg: RunConfig, trace: Trace) -> str:
     if stream < math.log10(EXPLODING) or is_fully_normed(cfg):
         return ""
     sentence = (
-        f"Before training {change_in_words('the stream', stream, 'over depth')}, and "
-        f"{change_in_words('its gradient', gradient, 'on the way back')}{_update_clause(cfg, trace)}."
+        f"Before training {change_in_words('the stream', trace.act_rms[0], 'over depth')}, and "
+        f"{change_in_words('its gradient', trace.grad_rms[0, ::-1], 'on the way back')}{_update_clause(cfg, trace)}."
     )
     return f"{sentence} {he_factor_sentence(cfg)}".rstrip()
 
@@ -109,8 +109,8 @@ def _exploding_gradient(cfg: RunConfig, trace: Trace) -> str:
     if gradient < math.log10(EXPLODING) or (is_fully_normed(cfg) and stream > gradient / 2):
         return ""
     return (
-        f"Before training {change_in_words('the stream', stream, 'over depth')}, but "
-        f"{change_in_words('its gradient', gradient, 'on the way back')}{_update_clause(cfg, trace)}. Each sublayer "
+        f"Before training {change_in_words('the stream', trace.act_rms[0], 'over depth')}, but "
+        f"{change_in_words('its gradient', trace.grad_rms[0, ::-1], 'on the way back')}{_update_clause(cfg, trace)}. Each sublayer "
         f"multiplies the gradient by about {_per_sublayer(trace.grad_rms[0][::-1])}."
     )
 

@@ -139,7 +139,7 @@ def activation_sentence(sites: tuple[str, ...], act_rms: np.ndarray) -> str:
     if not_finite:
         return not_finite
     path = f"from {site_in_words(sites[0])} to {site_in_words(sites[-1])}"
-    return _capital(change_in_words("the signal", decades(act_rms[0], act_rms[-1]), path))
+    return _capital(change_in_words("the signal", act_rms, path))
 
 
 def gradient_sentence(sites: tuple[str, ...], grad_rms: np.ndarray) -> str:
@@ -148,7 +148,7 @@ def gradient_sentence(sites: tuple[str, ...], grad_rms: np.ndarray) -> str:
     if not_finite:
         return not_finite
     path = f"from {site_in_words(sites[-1])} back to {site_in_words(sites[0])}"
-    return _capital(change_in_words("the gradient", decades(grad_rms[-1], grad_rms[0]), path))
+    return _capital(change_in_words("the gradient", grad_rms[::-1], path))
 
 
 def clip_sentence(trace: Trace, row: int) -> str:
@@ -290,7 +290,7 @@ class _NetState:
     def __init__(self, cfg: RunConfig, trace: Trace, row: int) -> None:
         self.cfg, self.trace, self.row = cfg, trace, row
         self.vectors = vectors(cfg)
-        act, grad = trace.act_rms[row], trace.grad_rms[row]
+        act, grad = self.act, self.grad = trace.act_rms[row], trace.grad_rms[row]
         self.branch = trace.branch_rms[row]
         self.weight_grad = trace.weight_grad_rms[row]
         self.finite = all(np.isfinite(series).all() for series in (act, grad, self.branch, self.weight_grad))
@@ -335,8 +335,8 @@ class _NetState:
         name = "the batch's signal"  # as opposed to the signal of the ten sample paths in the picture
         through = ", read through norms" if self.fully_normed and self.stream_change > math.log10(EXPLODING) else ""
         return (
-            f"{change_in_words(name, self.stream_change, 'over depth')}{through}, "
-            f"{change_in_words('its gradient', self.gradient_change, 'on the way back')}"
+            f"{change_in_words(name, self.act, 'over depth')}{through}, "
+            f"{change_in_words('its gradient', self.grad[::-1], 'on the way back')}"
         )
 
     @property
@@ -600,8 +600,8 @@ def _level_weights_remark(state: _NetState) -> str:
         # A weight's gradient is the product of the branch's input and the gradient of its output.
         return f"; weight gradients are level, about {size}: where a block's input is large, its gradient is small"
     return (
-        f"; the weight gradients are level across blocks, within a factor of {factor(spread)} around {size}: late "
-        "blocks get as much or as little as early ones"
+        f"; the weight gradients are level across blocks, about {size} and within a factor of {factor(spread)} of each "
+        "other: late blocks get as much or as little as early ones"
     )
 
 

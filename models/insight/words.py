@@ -2,6 +2,8 @@
 
 import math
 
+import numpy as np
+
 from addnorm.words import MAX_PLAIN_DECADES, SUPERSCRIPT, number
 from models.content import Texts
 from models.spec import RunConfig
@@ -62,15 +64,34 @@ def relative_size(share: float) -> str:
     return f"{share:.0%} of their size" if share < 1 else f"{factor(math.log10(share))} times their size"
 
 
-def change_in_words(name: str, change: float, path: str) -> str:
-    """A change in decades of `name` along `path`, as a sentence without its full stop."""
-    words = {"name": name, "path": path}
-    if math.isinf(change):
-        return TEXTS("to infinity", **words) if change > 0 else TEXTS("to zero", **words)
-    if abs(change) < UNCHANGED_DECADES:
-        same = factor(change) == "1"
-        return TEXTS("the same", **words) if same else TEXTS("within", factor=factor(change), **words)
-    return TEXTS("larger" if change > 0 else "smaller", factor=factor(change), **words)
+def change_in_words(name: str, sizes: np.ndarray, path: str) -> str:
+    """How the sizes (S,) of `name` change along `path`, as a sentence without its full stop.
+
+    A change is the last size over the first, a range the largest over the smallest.
+    """
+    least, largest = float(np.min(sizes)), float(np.max(sizes))
+    if not math.isfinite(largest):
+        text = TEXTS("to infinity", name=name, path=path)
+    elif least == 0 < largest:
+        text = TEXTS("to zero", name=name, path=path)
+    else:
+        text = _finite_change(name, decades(float(sizes[0]), float(sizes[-1])), decades(least, largest), path)
+    return " ".join(text.split())
+
+
+def _finite_change(name: str, change: float, spread: float, path: str) -> str:
+    """A change and a range in decades in words."""
+    size, span = factor(change), factor(spread)
+    if abs(change) >= UNCHANGED_DECADES:
+        return TEXTS("larger" if change > 0 else "smaller", name=name, factor=size, path=path)
+    if spread >= UNCHANGED_DECADES and size == "1":
+        return TEXTS("varies, the same", name=name, range=span, path=path)
+    if spread >= UNCHANGED_DECADES:
+        heading = "varies, larger" if change > 0 else "varies, smaller"
+        return TEXTS(heading, name=name, range=span, factor=size, path=path)
+    if span == "1":
+        return TEXTS("the same", name=name, path=path)
+    return TEXTS("within", name=name, range=span, path=path)
 
 
 def vectors(cfg: RunConfig) -> str:

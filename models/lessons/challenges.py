@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from models.insight.outcome import RECENT_ROWS, final_cosine, gradient_change, recent_losses, stream_change
+from models.insight.outcome import RECENT_ROWS, final_cosine, recent_losses
 from models.insight.words import change_in_words, number
 from models.spec import RunConfig, knobs
 from models.spec.overrides import display_value
@@ -64,8 +64,8 @@ def check(challenge: Challenge, cfg: RunConfig, trace: Trace | None) -> Check:
 
 def outcome_in_words(trace: Trace) -> str:
     """Change of signal and gradient before training, and of the loss: the hint after a miss."""
-    stream = change_in_words("the signal", stream_change(trace), "over depth")
-    gradient = change_in_words("the gradient", gradient_change(trace), "on its way back")
+    stream = change_in_words("the signal", trace.act_rms[0], "over depth")
+    gradient = change_in_words("the gradient", trace.grad_rms[0, ::-1], "on its way back")
     finite = trace.loss[np.isfinite(trace.loss)]
     loss = f" The loss went from {number(finite[0])} to {number(finite[-1])}." if len(finite) else ""
     return f"What happened: before training {stream}, and {gradient}.{loss}"

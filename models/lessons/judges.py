@@ -1,6 +1,5 @@
 """Judges of lessons: by a number of one net, or by which nets learn."""
 
-import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -14,11 +13,9 @@ from models.insight.outcome import (
     RECENT_ROWS,
     final_cosine,
     final_loss,
-    gradient_change,
     recent_losses,
-    stream_change,
 )
-from models.insight.words import change_in_words, number
+from models.insight.words import change_in_words, decades, number
 from models.trace import Trace
 
 TEXTS = Texts("judges")
@@ -65,9 +62,10 @@ def size_over_depth(
     values: Values, *, net: str, measure: str, bounds: Sequence[float], options: Sequence[str]
 ) -> Judgement:
     """Factor by which a net's `signal` or `gradient` changes over depth; the first option is below bounds[0]."""
-    decades = {"signal": stream_change, "gradient": gradient_change}[measure](values[net])
-    index = int(np.searchsorted([math.log10(bound) for bound in bounds], abs(decades), "right"))
-    return Judgement(options[index], _losses_number(values) | {"change": change_in_words("", decades, "").strip()})
+    trace = values[net]
+    sizes = {"signal": trace.act_rms[0], "gradient": trace.grad_rms[0, ::-1]}[measure]
+    index = int(np.searchsorted(np.log10(bounds), abs(decades(sizes[0], sizes[-1])), "right"))
+    return Judgement(options[index], _losses_number(values) | {"change": change_in_words("", sizes, "")})
 
 
 @judge("value losses")

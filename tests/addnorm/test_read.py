@@ -18,7 +18,7 @@ from addnorm import watch
 from addnorm.__main__ import main
 from addnorm.recording import Reader, Recording, read
 from addnorm.sentences import KINDS
-from addnorm.words import jump_sentence, number, recording_status
+from addnorm.words import change_clause, jump_sentence, number, recording_status
 from tests.addnorm.loops import net, recorded, rms, train
 from tests.waiting import until
 
@@ -315,6 +315,7 @@ LEVEL = "The signal stays within a factor of 1.9 over depth"
         ({"grad": [1e-9, 1.0]}, f"{LEVEL}, its gradient falls by a factor of 10⁹ on the way back."),
         ({"grad": [None, None]}, f"{LEVEL}; no gradient was measured."),
         ({"grad": [0.0, 1.0]}, f"{LEVEL}, its gradient falls to exactly 0 on the way back."),
+        ({"grad": [1.0, 1.0]}, f"{LEVEL}, its gradient stays the same size on the way back."),
     ],
 )
 def test_the_verdict_is_one_line_for_any_net(
@@ -322,6 +323,19 @@ def test_the_verdict_is_one_line_for_any_net(
 ) -> None:
     shown(tmp_path, HEADER, {**ROW, "act": [1.0, 1.9], **row})
     assert sentence in capsys.readouterr().out.splitlines()
+
+
+@pytest.mark.parametrize(
+    ("sizes", "clause"),
+    [
+        ([6.5, 0.7, 5.5], "varies by a factor of 9.29 over depth and ends 1.18 times smaller"),
+        ([1.0, 4.0, 1.0], "varies by a factor of 4 over depth and ends as large as it began"),
+        ([1.0, 1.9, 1.2], "stays within a factor of 1.9 over depth"),
+        ([1.0, 9.0, 3.0], "grows by a factor of 3 over depth"),
+    ],
+)
+def test_a_recorded_range_is_largest_over_smallest(sizes: list[float], clause: str) -> None:
+    assert change_clause("the signal", sizes, "over depth") == f"the signal {clause}"
 
 
 @pytest.mark.parametrize(

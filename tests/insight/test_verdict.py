@@ -119,6 +119,27 @@ def test_the_activation_is_read_forward_and_the_gradient_backward():
 
 
 @pytest.mark.parametrize(
+    ("signal", "words"),
+    [
+        ([1.0, 1.02, 0.99, 1.0], "stays the same size {path}"),
+        ([1.0, 1.8, 1.0, 1.2], "stays within a factor of 1.8 {path}"),
+        ([6.5, 0.7, 2.0, 5.5], "varies by a factor of 9.3 {path} and ends 1.2 times smaller"),
+        ([1.0, 0.5, 4.0, 1.0], "varies by a factor of 8 {path} and ends as large as it began"),
+        ([1.0, 1.0, 2.5, 1.9], "varies by a factor of 2.5 {path} and ends 1.9 times larger"),
+        ([1.0, 40.0, 0.1, 3.0], "becomes 3 times larger {path}"),
+        ([1.0, 0.0, 0.0, 1.0], "reaches exactly 0 {path}"),
+    ],
+)
+def test_a_range_is_largest_over_smallest(signal, words):
+    there, back = words.format(path="from the input to block 3"), words.format(path="from block 3 back to the input")
+    assert activation_sentence(SITES, np.array(signal)) == f"The signal {there}."
+    assert gradient_sentence(SITES, np.array(signal[::-1])) == f"The gradient {back}."
+    overall = headline(act=signal, grad=signal[::-1]).sentence
+    assert f"the batch's signal {words.format(path='over depth')}, its gradient" in overall
+    assert f"its gradient {words.format(path='on the way back')}" in overall
+
+
+@pytest.mark.parametrize(
     ("size", "words"),
     [
         (1.04, "1"),
@@ -651,7 +672,7 @@ def test_what_training_can_open_is_said_once_it_has_not():
 def test_a_vanishing_stream_gradient_says_when_the_weight_gradients_are_level():
     falling = {"grad": (1e-5, 1e-3, 0.1, 1)}
     assert (
-        "level across blocks, within a factor of 2 around 10⁻⁷: late blocks get as much"
+        "level across blocks, about 10⁻⁷ and within a factor of 2 of each other: late blocks get as much"
         in headline(**falling, weight=(1e-7, 2e-7, 1e-7)).sentence
     )
     assert "level" not in headline(**falling, weight=(1e-7, 1e-4, 1e-1)).sentence

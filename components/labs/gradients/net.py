@@ -116,7 +116,7 @@ def comparison_sentence(cfg: RunConfig, measured: np.ndarray, product: np.ndarra
     ends = np.array([decades(float(gradient[-1]), float(gradient[0])) for gradient in measured])
     change = decades(float(product[-1]), float(product[0]))
     seeds = "one seed" if len(ends) == 1 else f"{len(ends)} seeds, geometric mean"
-    formula = _change_text("it", change, cfg.depth)
+    formula = _change_text("it", product, cfg.depth)
     if not np.isfinite(ends).all():
         lost = "exactly 0" if (ends < 0).any() else "a number beyond float32"
         return TEXTS("beyond float32", seeds=seeds, lost=lost, formula=formula)
@@ -126,7 +126,7 @@ def comparison_sentence(cfg: RunConfig, measured: np.ndarray, product: np.ndarra
         verdict = TEXTS("agree", apart=abs(difference))
     else:
         verdict = TEXTS("differ", apart=abs(difference), larger="larger" if difference > 0 else "smaller")
-    text = _change_text("the gradient", mean, cfg.depth)
+    text = _change_text("the gradient", np.exp(np.log(measured).mean(0)), cfg.depth)
     reason = deviation_reason(cfg, len(ends))
     return TEXTS("compared", seeds=seeds, measured=text, formula=formula, verdict=verdict, reason=reason)
 
@@ -209,7 +209,7 @@ def _balance_sentence(change: float) -> str:
     return TEXTS("branches return more", change=times_larger(change))
 
 
-def _change_text(name: str, change: float, depth: int) -> str:
-    """A change over all layers, given in decades, in words with the factor per layer."""
-    words = change_in_words(name, change, "from the end back to the input")
-    return f"{words}, a factor of {number(10 ** (change / depth), 3)} per layer"
+def _change_text(name: str, gradient: np.ndarray, depth: int) -> str:
+    """The change of a gradient (S,) on its way back over all layers, in words with the mean factor per layer."""
+    words = change_in_words(name, gradient[::-1], "from the end back to the input")
+    return f"{words}, a factor of {number((gradient[0] / gradient[-1]) ** (1 / depth), 3)} per layer"
