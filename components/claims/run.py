@@ -19,7 +19,6 @@ from models.spec.pairings import MAX_COLUMNS
 
 NAME = "claim"
 ANSWER_HIDDEN = "This link hides the answer: do the numbers support your guess?"
-ICONS = {HOLDS: ":material/check_circle:", FAILS: ":material/cancel:", PARTLY: ":material/rule:"}
 
 CLAIM_RUNNING = Key("claim_{}_running", False)
 CLAIMS_GUESSED: Key[dict[str, bool]] = Key("claims_guessed_right", {})  # whether the guess was right, by claim
@@ -119,12 +118,12 @@ def _draw_verdict(claim: Claim, finding: Finding, guess: str = "") -> None:
     """Draws the verdict, and whether the visitor's guess was right if there is one."""
     condition = f" {finding.condition}" if finding.answer == PARTLY else ""
     verdict = f"{finding.answer}{condition}."
+    scored = f"**{verdict[:1].upper()}{verdict[1:]}**"
     if guess:
-        is_right = CLAIMS_GUESSED.get()[claim.key]
-        verdict = f"You were right: {verdict}" if is_right else f"You guessed “{guess}”. Not quite: {verdict}"
-    else:
-        verdict = verdict[:1].upper() + verdict[1:]
-    st.markdown(f"{ICONS[finding.answer]} **{verdict}** {with_explained_words(finding.sentence)} {badge(claim.badge)}")
+        scored = f":material/cancel: **You guessed “{guess}”. Not quite: {verdict}**"
+        if CLAIMS_GUESSED.get()[claim.key]:
+            scored = f":material/check_circle: **You were right: {verdict}**"
+    st.markdown(f"{scored} {with_explained_words(finding.sentence)} {badge(claim.badge)}")
 
 
 def _draw_links(claim: Claim) -> None:

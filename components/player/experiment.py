@@ -1,6 +1,9 @@
 """An experiment on a page: values from numpy and the trainer, and the charts and table of its finding."""
 
+from itertools import pairwise
 from typing import Any
+
+import numpy as np
 
 from components.charts.colour import GRADIENT, LOSS, SIGNAL
 from components.charts.depth import depth_profile, named_series
@@ -18,6 +21,7 @@ from models.spec.plan import block_name
 ROLES = ("now", "other", "formula", "initial")
 HUES = {"Gradient": GRADIENT, "Loss": LOSS}  # by the first word of a chart's title; SIGNAL for other words
 PLANE_HEIGHT = 340  # pixels
+MEETING = 0.1  # relative distance between the ends of two lines that meet there
 
 
 def source_values(experiment: Experiment, name: str) -> tuple[bool, dict[str, Any] | None]:
@@ -71,6 +75,8 @@ def draw_finding(finding: Finding, title: str, key: str) -> None:
 def lines_figure(lines: Lines) -> Figure:
     """The lines of a finding over depth, or over its own places."""
     longest = max(len(values) for values in lines.values.values())
+    ends = sorted(float(values[-1]) for values in lines.values.values())
+    meet = any(np.isclose(first, second, rtol=MEETING) for first, second in pairwise(ends))
     sites = lines.places or ("x0", *(block_name(block) for block in range(1, longest)))
     return depth_profile(
         title=lines.title,
@@ -81,4 +87,5 @@ def lines_figure(lines: Lines) -> Figure:
         axis=lines.axis,
         x=lines.x or None,
         guides=lines.guides,
+        legend=meet,  # names at the ends would be stacked where lines meet
     )

@@ -194,7 +194,7 @@ def level_gradient_predicts_learning(values: Values) -> Judgement:
         "stream gradient, start over end": [10**value for value in change.values()],
         "weight gradients, largest over least": [10**value for value in spread.values()],
         "sample cosine at the end": list(alike.values()),
-        "last loss": [final_loss(value) for value in values.values()],
+        "mean loss of the last 20 steps": [final_loss(value) for value in values.values()],
     }
     numbers = {
         "change": {name: change_in_words("", value.grad_rms[0, ::-1], "") for name, value in values.items()},

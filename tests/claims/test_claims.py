@@ -15,7 +15,7 @@ from components.player.experiment import lines_figure
 from models.claims.claims import CLAIMS
 from models.claims.depth import PRESERVED_FACTOR
 from models.claims.judging import FAILS, HOLDS, PARTLY, gradient, growth
-from models.experiment import JUDGES, Finding, Trained
+from models.experiment import JUDGES, Finding, Lines, Trained
 from models.insight.formula import geometric_mean
 from models.insight.theory import law
 from models.instruments.facts import FACTS, measure_fact
@@ -518,12 +518,23 @@ def test_run_ends_with_the_verdict_and_its_numbers(key: str) -> None:
     page, said = ran(opened(key), key, "false"), outcome(key)
     assert said.sentence in words(page)
     assert said.answer in words(page).casefold()
-    assert ("You were right" if said.answer == FAILS else "You guessed “false”. Not quite") in words(page)
+    right, wrong = ":material/check_circle: **You were right", ":material/cancel: **You guessed “false”. Not quite"
+    assert (right if said.answer == FAILS else wrong) in words(page), "the sign is that of the guess"
     assert CLAIMS[key].why in words(page)
     assert len(page.dataframe) >= 1
     assert (said.lines is None) == (not charts(page))
     page = press(page, "Clear")
     assert said.sentence not in words(page)
+
+
+def test_a_vanishing_gradient_is_among_the_nets() -> None:
+    assert min(outcome("unchanged").table["gradient, start over end"]) < 0.1
+
+
+def test_names_stand_in_a_legend_where_lines_meet() -> None:
+    apart, meeting = ({"a": np.array([1.0, 2.0]), "b": np.array([1.0, last])} for last in (3.0, 2.1))
+    bindings = (lines_figure(Lines("Size", "RMS", values))["layout"]["bind"] for values in (apart, meeting))
+    assert [bool(binding.get("legend")) for binding in bindings] == [False, True]
 
 
 def ran(page: AppTest, key: str, guess: str) -> AppTest:

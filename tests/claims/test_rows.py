@@ -404,7 +404,7 @@ def level_gradient_predicts_learning() -> Rows:
         "stream gradient, start over end",
         "weight gradients, largest over least",
         "sample cosine at the end",
-        "last loss",
+        "mean loss of the last 20 steps",
     )
     return dict(zip(names, np.transpose(found), strict=True))
 
