@@ -11,8 +11,8 @@ from components.shell.waiting import poll_while
 
 st.title("Anatomy of a block", anchor=False)
 st.markdown(
-    "Choose one block of the playground's net and change what is in it: the charts show where signal and gradient "
-    "break."
+    "Choose one block of the playground's net and change what is in it: the charts show what becomes of signal and "
+    "gradient."
 )
 settings_button()
 notes = link.adopt()

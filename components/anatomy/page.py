@@ -117,11 +117,12 @@ def draw_history(cfg: RunConfig) -> None:
         st.markdown("No paper names this arrangement.")
         return
     arrangement = ARRANGEMENTS[name]
-    exception = "" if exact_name else f", except {describe_overrides(cfg.overrides)}"
-    st.markdown(
-        f"**{name}**{exception}. {arrangement.description}\n\n"
-        f"Paper: {arrangement.source}. Used by: {arrangement.used_by}"
-    )
+    said = f"**{name}**. {arrangement.description}"
+    if not exact_name:
+        unchanged = cfg.depth > len({block for block, _, _ in cfg.overrides})
+        others = f" Every other block: {arrangement.description}" if unchanged else ""
+        said = f"**{name}**, except {describe_overrides(cfg.overrides)}.{others}"
+    st.markdown(f"{said}\n\nPaper: {arrangement.source}. Used by: {arrangement.used_by}")
 
 
 def _draw_removal(block: int, identity: str | bool) -> None:

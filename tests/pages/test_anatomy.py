@@ -64,7 +64,7 @@ def test_the_three_views_lose_what_the_chosen_block_loses_and_the_history_says_s
     assert "norm(" not in page.code[0].value
     assert "LN" not in page.latex[0].value.split("F(z)")[0]
     assert ">LayerNorm<" not in drawn(page)
-    assert "**pre-norm**, except block 2: no norm." in words(page)
+    assert "**pre-norm**, except block 2: no norm. Every other block: The branch reads" in words(page)
     page.toggle(key="anatomy_identity").set_value(True)
     sound(page.run())
     assert page.code[0].value == "x = x  # taken out"
