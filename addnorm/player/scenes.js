@@ -9,6 +9,7 @@ const HEADER_HEIGHT = 72 // pixels: Streamlit's header and a margin
 const NARROW_READING_LINE = 0.88
 const SETTLE_SECONDS = 1 // after opening a scene, before scrolling can change it
 const ANSWER_SECONDS = 3 // within which the page reruns for an opened scene
+const REACHED_MS = 300 // for which a scene that was reached by scrolling is shown before the page learns of it
 
 // The controls for the reader's own net: depth, residual, norm.
 class Choice {
@@ -125,19 +126,32 @@ export class Scenes {
     this.observer = new IntersectionObserver(
       (entries) => {
         const crossing = entries.filter((entry) => entry.isIntersecting).at(-1)
-        if (crossing && clock() > this.settledAt) this.enter(this.parts.findIndex(({ el }) => el === crossing.target))
+        if (crossing && clock() > this.settledAt) this.reach(this.parts.findIndex(({ el }) => el === crossing.target))
       },
       { rootMargin: `${-Math.floor(line)}px 0px ${-Math.floor(innerHeight - line - 1)}px 0px` },
     )
     for (const { el } of this.parts) this.observer.observe(el)
   }
 
-  // Shows a scene and tells the page.
-  open(index) {
+  // Tells the page, whose address and class follow, of a scene.
+  tell(index) {
+    clearTimeout(this.telling)
     this.requested = index + 1
     this.answerDue = clock() + ANSWER_SECONDS
     this.fire("scene", index + 1)
+  }
+
+  // Shows a scene and tells the page.
+  open(index) {
+    this.tell(index)
     this.show(index)
+  }
+
+  // Shows a scene that the reader has scrolled to, and tells the page if it stays.
+  reach(index) {
+    this.enter(index)
+    clearTimeout(this.telling)
+    if (this.requested !== index + 1) this.telling = setTimeout(() => this.tell(index), REACHED_MS)
   }
 
   // Moves by a number of scenes, negative for back, if there is such a scene.
@@ -168,6 +182,7 @@ export class Scenes {
   }
 
   leave() {
+    clearTimeout(this.telling)
     this.observer?.disconnect()
     this.resizeObserver?.disconnect()
   }

@@ -7,7 +7,7 @@ from components.player.view import View
 from components.shell.naming import guessing_loss
 from models.content import Texts
 from models.insight.baseline import LEARNED_BELOW
-from models.insight.outcome import BLOWS_UP, LEARNS, final_loss, outcome, share_in_words
+from models.insight.outcome import BLOWS_UP, LAST_ROWS, LEARNS, MAX_STUCK_LOSS, final_loss, outcome, share_in_words
 from models.insight.path_outcome import growth
 from models.insight.words import number
 from models.service.client import RequestedLog
@@ -114,20 +114,20 @@ def _levels(run: SceneRun, merged: SceneRun, shallow: SceneRun) -> str:
 
 
 def outcome_sentence(run: SceneRun) -> str:
-    """What training made of the reader's own net; empty until its run is over."""
+    """What training made of the reader's own net; empty until its run is over. The chart alone gives a loss."""
     if not run.finished:
         return ""
     if run.finished.divergence:
         return TEXTS("overflows", step=run.finished.divergence.step)
-    loss, chance_loss = final_loss(run.finished), guessing_loss(run.cfg)
+    chance_loss = guessing_loss(run.cfg)
     result = outcome(run.finished, chance_loss)
     if result == LEARNS:
-        return TEXTS("has learned", loss=loss, chance=chance_loss)
+        return TEXTS("has learned", last=LAST_ROWS, part=LEARNED_BELOW, chance=chance_loss)
     if result == BLOWS_UP:
-        return TEXTS("is lost", loss=loss, chance=chance_loss)
-    if loss < chance_loss:
-        return TEXTS("is stuck", loss=loss, part=LEARNED_BELOW, chance=chance_loss)
-    return TEXTS("is stuck at chance", loss=loss, chance=chance_loss)
+        return TEXTS("is lost", last=LAST_ROWS, most=MAX_STUCK_LOSS, chance=chance_loss)
+    if final_loss(run.finished) < chance_loss:
+        return TEXTS("is stuck", last=LAST_ROWS, part=LEARNED_BELOW, chance=chance_loss)
+    return TEXTS("is stuck at chance", last=LAST_ROWS, chance=chance_loss)
 
 
 def _learning_text(run: SceneRun) -> str:

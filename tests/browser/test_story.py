@@ -2,7 +2,7 @@
 
 import re
 
-from tests.browser.page import PHONE, address, laid_out, settled, until
+from tests.browser.page import PHONE, laid_out, settled, until
 
 
 def scene(page) -> str:
@@ -42,12 +42,14 @@ def test_scrolling_leads_through_the_scenes_and_the_picture_stays(visitors):
         page.get_by_role("img", name=re.compile(f"10 unseen samples .* after block 32 of 32; .*{outcome}")).wait_for()
         top = page.locator(".player-picture").evaluate("el => el.getBoundingClientRect().top")
         assert 0 < top < 200
-    assert address(page) == "/story"
+    page.wait_for_url("**/story?scene=3")
     until(
         page,
         lambda: "at step 2 the numbers overflow" in page.get_by_role("main").inner_text(),
         "what its training shows",
     )
+    page.reload()
+    until(page, lambda: scene(page) == "3" and picture(page) == "32 with residual", "the scene after a reload")
 
 
 def test_a_link_opens_a_scene_and_the_keyboard_goes_on_to_the_reader_s_own_net(visitors):
