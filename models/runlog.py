@@ -241,9 +241,8 @@ class RunLog:
 
     @property
     def last_step(self) -> int:
-        """The last step so far; once all seeds have diverged, the step at which the player stops."""
-        ends = [divergence.rest_step for divergence in self.divergences if divergence is not None]
-        return max(ends) if ends and len(ends) == len(self.divergences) else max(0, self.length - 1)
+        """The last step so far."""
+        return max(0, self.length - 1)
 
     def begin(self, head: LogHead) -> None:
         """Begins the log, or continues an existing one with the same head. Moves to memory if the disk is full."""

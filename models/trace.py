@@ -66,11 +66,6 @@ class Divergence:
     site: str = ""
     block: int = 0
 
-    @property
-    def rest_step(self) -> int:
-        """Step at which the player stops: the last finite one, or the divergence's own if that is 0 or 1."""
-        return min(self.step, max(1, self.step - 1))
-
     def sentence(self) -> str:
         """Step, quantity and place of the divergence, in words."""
         place = f" of {site_in_words(self.site)}" if self.site and self.quantity != "loss" else ""

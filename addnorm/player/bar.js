@@ -54,11 +54,15 @@ export class Bar {
 
   // Puts the element of a chart under the slider, which then covers its plot.
   putUnderSlider(home, { height, figure }) {
-    if (home.parentElement !== this.scrub) this.scrub.prepend(home)
-    const { margin, bind } = figure.layout
     this.scrub.style.setProperty("--height", `${height}px`)
-    for (const [side, pixels] of Object.entries(margin)) // `enlargedLayout` scales them
-      this.scrub.style.setProperty(`--${side}`, `${Math.round(pixels * (bind?.scale ?? 1))}px`)
+    if (home.parentElement === this.scrub) return
+    this.scrub.prepend(home)
+    this.cover(figure.layout.margin) // until the plot is drawn
+  }
+
+  // Makes the slider cover a plot with these margins in pixels.
+  cover(margins) {
+    for (const side of ["l", "r", "t", "b"]) this.scrub.style.setProperty(`--${side}`, `${margins[side]}px`)
   }
 
   // `startLabel`: the label of the main button while the playhead rests.

@@ -28,6 +28,7 @@ const digitSvg = (image) => {
   return picture
 }
 
+const lossText = (loss) => (Number.isFinite(loss) ? brief(loss) : "not finite")
 const answerText = (answer) => (answer === null ? "no answer" : `read as ${answer}`)
 
 export class Digit {
@@ -99,7 +100,7 @@ export class Curve {
     this.el.replaceChildren(...this.drawAxes(plot, log.last), ...this.drawLine(plot, log, lastStep, shown, loss))
     this.el.setAttribute("viewBox", `0 0 ${width} ${height}`)
     if (!moment.playing)
-      this.el.setAttribute("aria-label", `${title}: ${brief(loss)} at step ${shown}, chance ${brief(level)}`)
+      this.el.setAttribute("aria-label", `${title}: ${lossText(loss)} at step ${shown}, chance ${brief(level)}`)
   }
 
   // Returns the edges of the plot in pixels, and functions that convert a step and a loss to pixels.
@@ -146,7 +147,7 @@ export class Curve {
     }
     const parts = [
       svg("path", { class: "line", d: path.join("") }),
-      svg("text", { x: left, y: this.measured.height - TEXT_FLOOR }, `loss ${brief(shownLoss)}`),
+      svg("text", { x: left, y: this.measured.height - TEXT_FLOOR }, `loss ${lossText(shownLoss)}`),
     ]
     if (shownLoss <= top) parts.push(svg("circle", { class: "now", cx: x(shown), cy: y(shownLoss), r: DOT_RADIUS }))
     if (beyond.length) parts.push(...this.drawBeyond(beyond, x, edge))

@@ -144,9 +144,11 @@ export class Chart {
   config
 
   // `highlightRun(run)` is called while the pointer is on the line of a run, with undefined when it leaves.
-  constructor(place, { highlightRun = (_run) => {} } = {}) {
+  // `plotted(margins)` is called once a chart that the slider covers is drawn, with the pixels around its plot.
+  constructor(place, { highlightRun = (_run) => {}, plotted = (_margins) => {} } = {}) {
     place.innerHTML = HTML
     this.highlightRun = highlightRun
+    this.plotted = plotted
     const find = (name) => place.querySelector(name)
     this.place = place
     this.drawing = find(".player-place")
@@ -237,9 +239,8 @@ export class Chart {
 
   updateSentence(moment, log) {
     const { sentence, explains_end: explainsEnd, placeholder } = this.panel
-    const step = log?.sentenceStep(moment)
-    const endReason = explainsEnd && log?.endReason(step)
-    setText(this.sentence, endReason || log?.sentence(sentence, step) || placeholder)
+    const endReason = explainsEnd && log?.endReason(moment.shown)
+    setText(this.sentence, endReason || log?.sentence(sentence, moment.shown) || placeholder)
     this.sentence.classList.toggle("lost", Boolean(endReason))
   }
 
@@ -269,7 +270,8 @@ export class Chart {
     const isFirst = !this.isPlotted
     this.isPlotted = true
     // Plotly draws asynchronously, and fails if the chart has been cleared in the meantime.
-    Plotly.react(this.el, this.input.data, this.input.layout, isFirst ? this.plotlyConfig(Plotly) : undefined).catch(
+    Plotly.react(this.el, this.input.data, this.input.layout, isFirst ? this.plotlyConfig(Plotly) : undefined).then(
+      () => panel.scrubs && this.isPlotted && this.plotted(this.el._fullLayout._size),
       (error) => {
         if (this.isPlotted) throw error
       },

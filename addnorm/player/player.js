@@ -362,6 +362,7 @@ class Player {
         toggled: (block) => part.fire("toggled", [declared.run, block]),
         opened: () => part.fire("opened", declared.target ?? declared.run),
         highlightRun: (run) => this.highlightRun(run),
+        plotted: (margins) => this.bar.cover(margins),
         scales: this.scales,
       })
       panel.home = home
@@ -404,13 +405,6 @@ class Player {
     this.request()
   }
 
-  // The step to report: a run that diverged at its first step rests at step 0, but has been trained.
-  get step() {
-    const { playhead, active } = this
-    const divergedAtOnce = !playhead.shown && active.every((log) => log.hasDiverged)
-    return divergedAtOnce ? Math.max(...active.map((log) => log.sentenceStep(playhead))) : playhead.shown
-  }
-
   // The rows to request of each run, and the state of the playhead. A scene's rows are requested one scene earlier.
   requests() {
     const { active } = this
@@ -422,7 +416,7 @@ class Player {
         ? log.last + 1
         : Math.min(shown, log.last + 1)
     })
-    return { wants, at: this.step, playing: this.playhead.playing }
+    return { wants, at: this.playhead.shown, playing: this.playhead.playing }
   }
 
   // Schedules a frame; several calls before it share one.
@@ -491,11 +485,9 @@ class Player {
       playhead.seek(playable) // with reduced motion, show the end at once
       playhead.ended = true
     }
-    const { shown: before, playing } = playhead
+    const { shown: before } = playhead
     playhead.tick(time, { playable, isOver })
-    if (playing && playhead.ended) playhead.position = playable // the last row may arrive before its divergence is known
     this.stopAtLoss(before)
-    if (playhead.ended) playhead.furthest = Math.max(playhead.furthest, end) // includes a divergence after the last finite step
     if (this.scene) this.noteWatched(playhead.ended || (isOver && end > 0 && playhead.furthest >= end))
     if (isOver && !playhead.playing) playhead.position = Math.min(playhead.position, end)
   }
@@ -581,7 +573,7 @@ class Player {
   }
 
   placeKey() {
-    return `${this.step} ${this.playhead.playing}`
+    return `${this.playhead.shown} ${this.playhead.playing}`
   }
 
   // Reports the place of the playhead to the page: at rest, and with "follow" once a second while it plays.
@@ -596,7 +588,7 @@ class Player {
     this.unreported = false
     this.connection.sendRequest() // before the page reruns, so that the server knows the same place
     this.setState("at", {
-      step: this.step,
+      step: playhead.shown,
       playing: playhead.playing,
       scene: this.scene && this.scenes.shown + 1,
       runs: data.runs.map((run) => run.link),

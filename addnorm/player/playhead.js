@@ -27,7 +27,7 @@ const MAX_TICK_SECONDS = 0.25 // a page that was hidden goes on from its old pos
 // the others; at the end it is the last step of the longest.
 export const extentOf = (logs) => {
   const growing = logs.filter((log) => !log.isOver)
-  const ends = (growing.length ? growing : logs).map(({ length, playsTo = length - 1 }) => Math.max(0, playsTo))
+  const ends = (growing.length ? growing : logs).map(({ length }) => Math.max(0, length - 1))
   return { playable: growing.length ? Math.min(...ends) : Math.max(0, ...ends), isOver: !growing.length }
 }
 

@@ -112,28 +112,10 @@ export class RunLog {
     return this.state.outcomes.length > 0 && this.state.outcomes.every(Boolean)
   }
 
-  // The step a player plays to: the last one, or the last finite one of a diverged run.
-  get playsTo() {
-    return Math.max(0, Math.min(this.hasDiverged ? this.divergenceStep - 1 : Infinity, this.length - 1))
-  }
-
-  // The step at which the last seed of a diverged run diverged.
-  get divergenceStep() {
-    return Math.max(...this.state.outcomes.map(({ step }) => step))
-  }
-
-  // The position to draw: at most the last finite step of a diverged run, unless the playhead rests on the divergence.
-  /** @param {Pick<Moment, "position" | "shown" | "playing">} moment */
-  drawnPosition({ position, shown, playing }) {
-    if (this.hasDiverged && (playing || shown !== this.divergenceStep)) return Math.min(position, this.playsTo)
+  // The position to draw: at most the last step, which is that of the divergence in a diverged run.
+  /** @param {Pick<Moment, "position">} moment */
+  drawnPosition({ position }) {
     return Math.min(position, this.length - 1)
-  }
-
-  // The step that sentences are about: the divergence, once the playhead has reached the end of a diverged run.
-  /** @param {Pick<Moment, "shown" | "furthest">} moment */
-  sentenceStep({ shown, furthest }) {
-    const hasSeenEnd = this.hasDiverged && shown >= this.playsTo && furthest >= this.divergenceStep
-    return hasSeenEnd ? this.divergenceStep : shown
   }
 
   // Why the run ended at or before a step, an error or a divergence; empty if it did not.

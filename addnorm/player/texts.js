@@ -26,7 +26,7 @@ export class Headline {
   /** @param {Moment} moment */
   draw(moment) {
     const log = moment.logs[this.panel.run]
-    const step = log?.sentenceStep(moment)
+    const step = moment.shown
     this.el.dataset.kind = log?.sentence("kind", step) ?? ""
     const verdict = log?.sentence("verdict", step) ?? ""
     const hint = verdict && step === 0 && this.panel.hint ? ` ${this.panel.hint}` : ""

@@ -95,7 +95,7 @@ def _standing(traces: Sequence[Trace], row: int) -> _Standing:
     loss, accuracy, divergence_steps = [], [], []
     for trace in traces:
         frame, divergence = trace.frame_at(row), trace.divergence
-        if divergence is not None and row >= divergence.rest_step:
+        if divergence is not None and row >= divergence.step:
             frame = None
             divergence_steps.append(divergence.step)
         finite = frame is not None and np.isfinite(frame.held_out_loss)

@@ -91,7 +91,7 @@ def rank_helpful(remedies: Sequence[Remedy], results: Sequence[TrialResult], *, 
 def has_failed(cfg: RunConfig, trace: Trace, row: int) -> bool:
     """Whether a run has diverged by this row, or ends at it without having learned."""
     if trace.divergence is not None:
-        return row >= trace.divergence.rest_step
+        return row >= trace.divergence.step
     return row == cfg.steps and not has_learned(trace, loss_of_guessing(cfg.task))
 
 
