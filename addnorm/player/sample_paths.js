@@ -15,6 +15,7 @@ const MIN_NAMED_PIXELS = 150 // rings are named in pictures larger than this
 const TRAIL_BLOCKS = 6 // length of a sample's trail
 const STILL_POSITIONS = 8 // positions drawn at once with reduced motion
 const DOT_EMS = 0.56 // radius of a dot, in font sizes of the page
+const CLUMPED_DOT = 0.4 // size of dots that would cover one another, relative to others
 const BASELINE_EMS = 0.26 // from the middle of a letter down to its baseline
 const MAX_SIZE = 2 ** 20 // relative to the input; larger samples are drawn at this distance
 const SAMPLE_HUES = [
@@ -129,8 +130,8 @@ class Net {
     return guessOf(this.name, this.options)
   }
 
-  // Selects the last frame up to a step in which all sizes are finite.
-  setLog(log, shown) {
+  // Selects the last frame up to the step shown in which all sizes are finite.
+  setLog(log, { shown, playing }) {
     const frames = (log?.frames[0] ?? []).filter(({ journey, step }) => journey && step <= shown)
     this.frame = frames.findLast(({ journey }) => !journey.size.flat().includes(null)) ?? frames[0]
     this.journey = this.frame?.journey
@@ -138,6 +139,7 @@ class Net {
     const names = [...new Set(this.journey?.names)]
     this.hues = this.journey?.names.map((name) => SAMPLE_HUES[names.indexOf(name) % SAMPLE_HUES.length])
     this.trained = shown > 0
+    this.age = this.frame && this.frame.step !== shown && !playing ? `step ${this.frame.step}` : "" // of another step
   }
 
   get stops() {
@@ -160,25 +162,24 @@ class Net {
     const path = this.pathTo(position, calm)
     const ends = path.at(-1)
     const answers = this.trained && stop === this.stops ? this.frame.ten?.answers : null
-    const common = this.commonPlace(ends.map(geometry.toPixels), geometry.dotSize)
+    const clump = this.commonPlace(ends.map(geometry.toPixels), geometry.dotSize)
+    const common = this.journey.unseparated[stop] && clump
+    if (clump && !common) geometry.dotSize *= CLUMPED_DOT // small dots, or they would hide that they lie apart
     this.picture.setAttribute("viewBox", `0 0 ${side} ${side}`)
     this.picture.replaceChildren(
       ...this.drawRings(geometry),
       ...this.drawRays(geometry, ends),
       ...(isFirst && side > MIN_NAMED_PIXELS ? this.drawRingNames(geometry) : []),
       ...(calm ? this.drawStills(geometry, path) : this.drawTrails(geometry, path)),
-      ...this.drawDots(geometry, ends, common ? null : answers),
+      ...this.drawDots(geometry, ends, clump ? null : answers, clump && !common),
       ...(common ? [this.drawCount(geometry, common, ends.length)] : []),
     )
     const rightCount = answers?.filter((answer, sample) => String(answer) === this.journey.names[sample]).length
     const score = answers ? ` · ${rightCount} right` : ""
     const size = timesText(relativeSize(this.journey, stop))
-    setText(
-      this.caption,
-      covered
-        ? "at the input: what will they do?"
-        : `block ${this.journey.blocks[stop]} · ${this.subject}: ${size}${score}`,
-    )
+    const said = translate(`block ${this.journey.blocks[stop]} · ${this.subject}: ${size}${score}`)
+    const caption = [said, translate(this.age)].filter(Boolean).join(" · ")
+    setText(this.caption, covered ? "at the input: what will they do?" : caption)
   }
 
   // Returns the places of the samples at several positions up to this one: those of a trail, or all with reduced motion.
@@ -246,8 +247,8 @@ class Net {
   }
 
   // Draws a named dot for every sample, an arrow if it lies outside the frame, and marks right and wrong answers, which
-  // are null before the output. Returns SVG groups.
-  drawDots({ fontSize, dotSize, outside, toPixels }, ends, answers) {
+  // are null before the output. `nameless`: whether the dots are too small for names. Returns SVG groups.
+  drawDots({ fontSize, dotSize, outside, toPixels }, ends, answers, nameless) {
     return ends.map((place, sample) => {
       const [x, y] = toPixels(place)
       const name = this.journey.names[sample]
@@ -258,8 +259,8 @@ class Net {
       group.append(
         svg(shape.name, { ...shape.attributes, class: "ground" }),
         svg(shape.name, { ...shape.attributes, ...fill }),
-        svg("text", { y: BASELINE_EMS * fontSize }, name),
       )
+      if (!nameless) group.append(svg("text", { y: BASELINE_EMS * fontSize }, name))
       if (answers) {
         const isRight = String(answers[sample]) === name
         const attributes = { class: isRight ? "right" : "wrong", x: 1.9 * dotSize, y: BASELINE_EMS * fontSize }
@@ -315,12 +316,10 @@ class Net {
     this.field.classList.toggle("answered", isOpen) // invisible, but keeps its height for the verdict
     for (const [i, button] of this.field.querySelectorAll("button").entries())
       button.setAttribute("aria-pressed", this.options[i] === guess)
-    const { outcome: result, alike: cosine } = this.journey ?? {}
-    const verdict =
-      guess === result
-        ? `✓ They ${result}${cosine}, as you guessed.`
-        : `✗ They ${result}${cosine}; you guessed: ${guess}.`
-    const outcome = this.quizzed && guess && !this.trained ? verdict : `They ${result}${cosine}.`
+    const { outcome: result, detail, blocks } = this.journey ?? {}
+    const said = `After block ${blocks?.at(-1)} they ${result}${detail}`
+    const verdict = guess === result ? `✓ ${said}, as you guessed.` : `✗ ${said}; you guessed: ${guess}.`
+    const outcome = this.quizzed && guess && !this.trained ? verdict : `${said}.`
     const pending = guess && !isOpen && !reveals ? `Your guess is in: they ${guess}.` : ""
     setText(this.verdict, this.hasArrived && reveals && result ? outcome : pending)
   }
@@ -447,7 +446,7 @@ export class SamplePaths {
     const { panel } = this
     this.moment = moment
     this.calm = moment.calm
-    for (const [index, net] of this.nets.entries()) net.setLog(moment.logs[panel.runs[index]], moment.shown)
+    for (const [index, net] of this.nets.entries()) net.setLog(moment.logs[panel.runs[index]], moment)
     if (this.nets.some((net) => !net.journey)) return
     this.slider.max = Math.max(...this.nets.map(({ stops }) => stops))
     // During training the samples stay at the output; once it rests, they travel through the trained net.
@@ -510,10 +509,11 @@ export class SamplePaths {
     }
     addRow("th", ["net", "block", "size relative to the input", "mean cosine", "share shown in this plane"])
     for (const index of this.openNets()) {
-      const { label, journey } = this.nets[index]
+      const { label, journey, age } = this.nets[index]
+      const name = [label, age].filter(Boolean).join(", ")
       for (const [stop, block] of journey.blocks.entries()) {
         const numbers = [journey.cosine[stop], journey.plane[stop]].map((value) => brief(value ?? Number.NaN))
-        addRow("td", [label, block, timesText(relativeSize(journey, stop)), ...numbers])
+        addRow("td", [name, block, timesText(relativeSize(journey, stop)), ...numbers])
       }
     }
     this.table.replaceChildren(table)

@@ -13,7 +13,7 @@ from components.shell.page_links import link_to_compare, link_to_playground
 from components.shell.session import Key
 from components.shell.text import badge, draw_explanation, with_explained_words
 from models.claims.claims import Claim
-from models.claims.judging import FAILS, GUESSES, HOLDS, PARTLY
+from models.claims.judging import GUESSES, PARTLY
 from models.experiment import Finding
 from models.spec.pairings import MAX_COLUMNS
 

@@ -12,7 +12,7 @@ from components.charts.parts import rounded
 from components.charts.tasks import PICTURES
 from components.player.browser_messages import ShownRun
 from models import answers
-from models.insight.path_outcome import MAX_VISIBLE_GROWTH, VANISH, path_outcome
+from models.insight.path_outcome import MAX_VISIBLE_GROWTH, path_outcome, path_sentence, unseparated
 from models.runlog import LogHead, RunLog
 from models.service.client import RequestedLog, Requester, Trainer, log_key, question_message
 from models.service.recorded import recorded_log
@@ -45,7 +45,7 @@ def frame_json(cfg: RunConfig, frame: Frame) -> dict[str, Any]:
     its output is not finite.
     `journey`: ten samples after each of `blocks`, where 0 is the input. `size`: RMS of each sample. `turn`: angle of
     its direction, in radians, in the plane that fits all directions best. `in_plane`: length of the direction's
-    projection on that plane. `outcome` and `alike`: a sentence in two parts. `edge`: the size at the frame's edge, in
+    projection on that plane. `outcome` and `detail`: a sentence in two parts. `edge`: the size at the frame's edge, in
     units of the input's size.
     """
     picture = frame.picture
@@ -211,7 +211,6 @@ def _ten_digits(picture: dict[str, Any]) -> dict[str, Any]:
 
 def _sample_paths(picture: dict[str, Any]) -> dict[str, Any]:
     across, up = np.moveaxis(picture["ten_at"], -1, 0)
-    outcome = path_outcome(picture)
     return {
         "names": picture["ten_names"],
         "blocks": picture["ten_blocks"],
@@ -220,7 +219,8 @@ def _sample_paths(picture: dict[str, Any]) -> dict[str, Any]:
         "in_plane": np.hypot(across, up).round(2).tolist(),
         "plane": rounded(picture["ten_plane"]),
         "cosine": rounded(picture["ten_cosine"]),
-        "outcome": outcome,
-        "alike": "" if outcome == VANISH else f" (mean\u00a0cosine\u00a0{picture['ten_cosine'][-1]:.2f})",
+        "outcome": path_outcome(picture),
+        "detail": path_sentence(picture),
+        "unseparated": unseparated(picture),
         "edge": MAX_VISIBLE_GROWTH,
     }

@@ -1,4 +1,4 @@
-"""The outcome of ten sample paths through a net, as one of four phrases."""
+"""What becomes of vectors on their way through a net: rules for their size and for their directions, in words."""
 
 import math
 from collections.abc import Mapping
@@ -6,31 +6,63 @@ from typing import Any
 
 import numpy as np
 
+from addnorm.findings import ALIKE
+
 VANISH = "vanish"
 FLY = "fly out"
 MERGE = "merge"
+SIMILAR = "stay distinct, but similar"
 APART = "stay distinct"
-PATH_OUTCOMES = (VANISH, FLY, MERGE, APART)
+PATH_OUTCOMES = (VANISH, FLY, MERGE, APART)  # options of a guess
 MIN_VISIBLE_GROWTH = 0.1  # size over the input's size, below which a path is invisible
 MAX_VISIBLE_GROWTH = 16.0  # size over the input's size, above which a path leaves the picture
-MIN_MERGED_COSINE = (
-    0.9  # mean cosine between the ten samples; lower than a verdict's bound, which rests on many samples
-)
+DISTINCT_COSINE = 0.7  # mean cosine below which vectors have different directions; above ALIKE it is nearly one
+DIRECTIONS = {
+    APART: "in different directions",
+    SIMILAR: "similar, but still distinct",
+    MERGE: "in nearly the same direction",
+}
 
 
-def growth(picture: Mapping[str, Any]) -> float:
-    """RMS size of the ten samples after the last block over that of the input; NaN if some size is not finite."""
+def size_outcome(factor: float) -> str:
+    """VANISH or FLY by size over the input's size, NaN if not finite; "" for a size that the picture shows."""
+    if factor < MIN_VISIBLE_GROWTH:
+        return VANISH
+    return "" if factor <= MAX_VISIBLE_GROWTH else FLY
+
+
+def direction_outcome(cosine: float) -> str:
+    """APART, SIMILAR or MERGE by the mean cosine between vectors, to the two places that sentences give."""
+    cosine = round(cosine, 2)
+    if cosine < DISTINCT_COSINE:
+        return APART
+    return MERGE if cosine > ALIKE else SIMILAR
+
+
+def growth(picture: Mapping[str, Any], stop: int = -1) -> float:
+    """RMS size of the ten samples at a stop over that of the input; NaN if some size is not finite."""
     size = np.sqrt(np.mean(np.square(picture["ten_size"]), axis=1))
-    return float(size[-1] / size[0]) if np.isfinite(size).all() else math.nan
+    return float(size[stop] / size[0]) if np.isfinite(size).all() else math.nan
 
 
 def path_outcome(picture: Mapping[str, Any]) -> str:
-    """One of PATH_OUTCOMES, by size and cosine after the last block; "" for a picture without sample paths."""
+    """The outcome of size after the last block, or else that of direction; "" for a picture without sample paths."""
     if "ten_size" not in picture:
         return ""
-    factor = growth(picture)
-    if factor < MIN_VISIBLE_GROWTH:
-        return VANISH
-    if not factor <= MAX_VISIBLE_GROWTH:
-        return FLY
-    return MERGE if picture["ten_cosine"][-1] > MIN_MERGED_COSINE else APART
+    return size_outcome(growth(picture)) or direction_outcome(picture["ten_cosine"][-1])
+
+
+def path_sentence(picture: Mapping[str, Any]) -> str:
+    """What `path_outcome` leaves open: the direction of paths that fly out, and the mean cosine, as "(...)"."""
+    outcome, cosine = path_outcome(picture), picture["ten_cosine"][-1]
+    if outcome == VANISH or not math.isfinite(cosine):
+        return ""
+    direction = f"{DIRECTIONS[direction_outcome(cosine)]}; " if outcome == FLY else ""
+    return f" ({direction}mean\u00a0cosine\u00a0{cosine:.2f})"
+
+
+def unseparated(picture: Mapping[str, Any]) -> list[bool]:
+    """At each stop, whether the ten samples are one to the eye: vanished or merged."""
+    sizes = (size_outcome(growth(picture, stop)) for stop in range(len(picture["ten_cosine"])))
+    directions = map(direction_outcome, picture["ten_cosine"])
+    return [size == VANISH or direction == MERGE for size, direction in zip(sizes, directions, strict=True)]

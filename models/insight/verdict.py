@@ -35,6 +35,7 @@ from models.insight.estimates import (
     total_drop,
     update_reach,
 )
+from models.insight.path_outcome import DIRECTIONS, MERGE, direction_outcome
 from models.insight.theory import he_factor_sentence
 from models.insight.words import (
     UNCHANGED_DECADES,
@@ -83,7 +84,6 @@ SPREADS_OF_ADAM = 2.0  # one to reach it, one to better it
 SPREADS_OF_GRADIENTS = 0.8  # most answers are less rare than the one that is moved
 
 COLLAPSED = findings.ALIKE  # mean cosine between samples at the end of the stream, above which they look the same
-DISTINCT_COSINE = 0.7  # mean cosine below which samples have different directions
 # Number of directions in which samples differ where the head reads them.
 ONE_DIRECTION = 1.5  # below it, samples differ in hardly more than one direction
 FEW_DIRECTIONS = 1.8  # below it, a net is borderline
@@ -193,9 +193,7 @@ def cosine_sentence(cfg: RunConfig, sample_cosine: np.ndarray) -> str:
 
 def directions(cosine: float) -> str:
     """How similar the directions of vectors with this mean cosine are."""
-    if cosine < DISTINCT_COSINE:
-        return "in different directions"
-    return "in nearly the same direction" if cosine > COLLAPSED else "similar, but still distinct"
+    return DIRECTIONS[direction_outcome(cosine)]
 
 
 def loss_sentence(trace: Trace | None, row: int, task: str) -> str:
@@ -345,7 +343,7 @@ class _NetState:
         last = float(self.cosine[-1])
         if not math.isfinite(last):
             return ""
-        but = ", but the head can tell them apart" if last > COLLAPSED and not self.alike else ""
+        but = ", but the head can tell them apart" if direction_outcome(last) == MERGE and not self.alike else ""
         return f", and {self.vectors} end up {directions(last)} (mean cosine {last:.2f}{self.of_step}){but}"
 
     @property

@@ -19,7 +19,7 @@ def test_columns_that_have_all_diverged_stop_at_the_last_end_and_say_where_each_
     status.wait_for()
     steps = [int(step) for step in re.search(r"A at step (\d+), B at step (\d+)", status.inner_text()).groups()]
     assert steps[0] != steps[1]
-    assert row(page) == max(steps) - 1
+    assert row(page) == max(steps)
     for label, step in zip("AB", steps, strict=True):
         page.locator(".player-headline").filter(has_text=f"{label} Diverged at step {step}").wait_for()
     crosses = "el => el.data.filter((trace) => trace.name === 'diverged').map((trace) => trace.x[0])"
@@ -65,16 +65,18 @@ def test_ten_digits_travel_on_the_start_page_and_answer_what_was_guessed(visitor
         travel.get_by_role("img", name=re.compile(f"^{net}: .* at the input")).wait_for()
         travel.get_by_role("listitem").filter(has_text=net).get_by_role("button", name="merge").click()
         travel.get_by_role("img", name=re.compile(f"^{net}: .* after block 32 of 32; .*{outcomes[net]}")).wait_for()
-    travel.get_by_text("✓ They merge (mean cosine 0.99), as you guessed.").wait_for()
-    travel.get_by_text("✗ They fly out (mean cosine 0.85); you guessed: merge.").wait_for()
-    travel.get_by_text("They stay distinct (mean cosine 0.53).").wait_for()
+    travel.get_by_text("✓ After block 32 they merge (mean cosine 0.99), as you guessed.").wait_for()
+    flown = "✗ After block 32 they fly out (similar, but still distinct; mean cosine 0.85); you guessed: merge."
+    travel.get_by_text(flown).wait_for()
+    travel.get_by_text("After block 32 they stay distinct (mean cosine 0.53).").wait_for()
     expect(travel.get_by_text("block 32 · ten digits: 470 times")).to_be_visible()
     page.reload()
-    travel.get_by_text("✗ They fly out (mean cosine 0.85); you guessed: merge.").wait_for()
+    travel.get_by_text(flown).wait_for()
     block = travel.get_by_role("slider", name="Block shown")
     block.press("Home")
     block.press("ArrowRight")
     travel.get_by_role("img", name=re.compile("^Neither: .* after block 1 of 32")).wait_for()
+    expect(travel.get_by_text(flown), "a sentence names its block, whichever is shown").to_be_visible()
     travel.get_by_role("button", name="Table of").click()
     assert travel.get_by_role("row").count() == 1 + 4 * 33
     travel.get_by_role("button", name="Play through the depth").click()

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from scipy.linalg import orthogonal_procrustes, svd
 
-from models.insight.path_outcome import APART, FLY, MERGE, VANISH, path_outcome
+from models.insight.path_outcome import APART, FLY, MERGE, SIMILAR, VANISH, path_outcome, path_sentence, unseparated
+from models.insight.verdict import directions
 from models.spec import RunConfig
 from models.tasks import open_task
 from models.tasks.base import class_round_robin
@@ -71,13 +72,40 @@ def test_a_rotation_of_the_nets_basis_changes_nothing_and_zeros_and_infinities_h
         ({"residual": False, "norm": "none"}, (1e-6, 1e-4), (0.9, 1), VANISH),
     ],
 )
-def test_the_default_net_and_what_it_lacks_have_four_outcomes_whatever_the_seed(fields, size, cosine, expected):
-    for seed in (0, 1):
-        picture = profile_at_init(RunConfig(**fields, seed=seed)).frames[0].picture
-        sizes = np.sqrt(np.mean(picture["ten_size"] ** 2, axis=1))
-        assert size[0] < sizes[-1] / sizes[0] < size[1]
-        assert cosine[0] < picture["ten_cosine"][-1] <= cosine[1]
-        assert path_outcome(picture) == expected
+def test_the_default_net_and_what_it_lacks_have_four_outcomes(fields, size, cosine, expected):
+    picture = profile_at_init(RunConfig(**fields)).frames[0].picture
+    sizes = np.sqrt(np.mean(picture["ten_size"] ** 2, axis=1))
+    assert size[0] < sizes[-1] / sizes[0] < size[1]
+    assert cosine[0] < picture["ten_cosine"][-1] <= cosine[1]
+    assert path_outcome(picture) == expected
+
+
+@pytest.mark.parametrize(
+    ("size", "cosine", "words"),
+    [
+        (1.0, 0.694, "stay distinct (mean cosine 0.69)"),
+        (1.0, 0.6951, "stay distinct, but similar (mean cosine 0.70)"),
+        (16.0, 0.954, "stay distinct, but similar (mean cosine 0.95)"),
+        (0.1, 0.956, "merge (mean cosine 0.96)"),
+        (16.1, 0.956, "fly out (in nearly the same direction; mean cosine 0.96)"),
+        (16.1, 0.92, "fly out (similar, but still distinct; mean cosine 0.92)"),
+        (16.1, 0.2, "fly out (in different directions; mean cosine 0.20)"),
+        (0.0999, 0.2, "vanish"),
+        (np.inf, np.nan, "fly out"),
+    ],
+)
+def test_size_and_direction_have_a_rule_each(size, cosine, words):
+    picture = {"ten_size": np.array([[1.0] * 10, [size] * 10]), "ten_cosine": np.array([0.0, cosine])}
+    assert path_outcome(picture) + path_sentence(picture).replace("\u00a0", " ") == words
+    assert unseparated(picture) == [False, size < 0.1 or cosine > 0.955]
+
+
+@pytest.mark.parametrize(("outcome", "cosine"), [(APART, 0.694), (SIMILAR, 0.696), (SIMILAR, 0.954), (MERGE, 0.956)])
+def test_a_verdict_and_the_picture_share_a_rule(outcome, cosine):
+    picture = {"ten_size": np.ones((2, 10)), "ten_cosine": np.array([0.0, cosine])}
+    assert path_outcome(picture) == outcome
+    words = {APART: "in different", SIMILAR: "similar, but still distinct", MERGE: "in nearly the same"}
+    assert directions(cosine).startswith(words[outcome])
 
 
 @pytest.mark.parametrize(
