@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from components.player.view import View
 from components.shell.naming import guessing_loss
 from models.content import Texts
-from models.insight.baseline import LEARNED_BELOW
-from models.insight.outcome import BLOWS_UP, LAST_ROWS, LEARNS, MAX_STUCK_LOSS, final_loss, outcome, share_in_words
+from models.insight.outcome import BLOWS_UP, LEARNS, outcome, share_in_words
 from models.insight.path_outcome import growth
 from models.insight.words import number
 from models.service.client import RequestedLog
@@ -114,20 +113,15 @@ def _levels(run: SceneRun, merged: SceneRun, shallow: SceneRun) -> str:
 
 
 def outcome_sentence(run: SceneRun) -> str:
-    """What training made of the reader's own net; empty until its run is over. The chart alone gives a loss."""
+    """What training made of the reader's own net, with the loss that the chart shows; empty until its run is over."""
     if not run.finished:
         return ""
     if run.finished.divergence:
         return TEXTS("overflows", step=run.finished.divergence.step)
     chance_loss = guessing_loss(run.cfg)
     result = outcome(run.finished, chance_loss)
-    if result == LEARNS:
-        return TEXTS("has learned", last=LAST_ROWS, part=LEARNED_BELOW, chance=chance_loss)
-    if result == BLOWS_UP:
-        return TEXTS("is lost", last=LAST_ROWS, most=MAX_STUCK_LOSS, chance=chance_loss)
-    if final_loss(run.finished) < chance_loss:
-        return TEXTS("is stuck", last=LAST_ROWS, part=LEARNED_BELOW, chance=chance_loss)
-    return TEXTS("is stuck at chance", last=LAST_ROWS, chance=chance_loss)
+    heading = "has learned" if result == LEARNS else "is lost" if result == BLOWS_UP else "is stuck"
+    return TEXTS(heading, loss=float(run.finished.loss[-1]), chance=chance_loss)
 
 
 def _learning_text(run: SceneRun) -> str:

@@ -2,6 +2,8 @@
 
 import re
 
+from playwright.sync_api import expect
+
 from tests.browser.page import PHONE, laid_out, settled, until
 
 
@@ -108,6 +110,8 @@ def test_what_came_of_a_net_that_others_have_trained_is_not_told_before_it_is_tr
     until(first, lambda: picture(first) == "2 with residual", "the reader's net")
     settled(first).get_by_role("button", name="Train", exact=True).click()
     first.get_by_text(told).wait_for()
+    loss = re.search(r"loss ([\d.]+)", first.locator(".player-curve").text_content())[1]
+    expect(first.get_by_text(told), "one loss of one net").to_contain_text(f"its last loss is {loss}; chance")
     second = visitors(link)
     until(second, lambda: picture(second) == "2 with residual", "the same net")
     assert told not in settled(second).get_by_role("main").inner_text()

@@ -5,6 +5,7 @@ from the numbers of those runs, and a net of the reader's own.
 import pytest
 
 from addnorm.player.declare import Curve, Scene
+from addnorm.words import number
 from components.story import page as story
 from models.service.client import trainer
 from models.spec import RunConfig
@@ -76,7 +77,10 @@ def test_what_came_of_the_reader_s_net_is_kept_for_who_has_watched_it(small):
     last = declared(sound(page.run()))["scenes"][-1]
     assert last["text"].endswith("where does it stop learning?")
     trace = trainer().log(runs(page)[5]).trace()
-    assert "the loss averages" in last["after"] or f"overflow at step {trace.divergence.step}" in last["after"]
+    assert (
+        f"its last loss is {number(float(trace.loss[-1]))}; chance" in last["after"]
+        or f"overflow at step {trace.divergence.step}" in last["after"]
+    )
 
 
 def test_the_reader_chooses_a_net_and_its_link_shows_it_again(small):
