@@ -251,7 +251,11 @@ def change_clause(name: str, sizes: Sequence[float], path: str) -> str:
     if spread < UNCHANGED_FACTOR:
         return f"{name} stays within a factor of {number(spread)} {path}"
     if factor < UNCHANGED_FACTOR:
-        ends = "as large as it began" if f"{factor:.3g}" == "1" else f"{number(factor)} times {'larger' if end > start else 'smaller'}"
+        ends = (
+            "as large as it began"
+            if f"{factor:.3g}" == "1"
+            else f"{number(factor)} times {'larger' if end > start else 'smaller'}"
+        )
         return f"{name} varies by a factor of {number(spread)} {path} and ends {ends}"
     return f"{name} {'grows' if end > start else 'falls'} by a factor of {number(factor)} {path}"
 

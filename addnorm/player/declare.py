@@ -400,7 +400,8 @@ class SamplePaths(Panel):
 
     `quiz_runs` indexes `runs`: there the samples stay at the input until the viewer has guessed their outcome among
     `options`; they then move on only if `reveals`. The browser stores the guess. `shows_outcome`: write the outcome
-    under each picture. `subject`: the samples' name in captions. `height`: maximum of a picture, in pixels.
+    under each picture. `subject`: the samples' name in captions. `measures`: write their own size and cosine there,
+    too, on a page that gives no batch's; the table always does. `height`: maximum of a picture, in pixels.
     """
 
     runs: Sequence[int] = (0,)
@@ -410,6 +411,7 @@ class SamplePaths(Panel):
     options: Sequence[str] = ()
     shows_outcome: bool = False
     subject: str = "ten samples"
+    measures: bool = False
     reveals: bool = True
     height: int = 250
 

@@ -103,9 +103,10 @@ class Net {
   }
 
   // `quizzed`: whether the viewer guesses the outcome first. The other parameters are those of the panel in declare.py.
-  declare({ label, title, subject, quizzed, shows_outcome: showsOutcome, options, question, reveals }) {
+  declare({ label, title, subject, measures, quizzed, shows_outcome: showsOutcome, options, question, reveals }) {
     this.label = label
     this.subject = subject
+    this.measures = measures
     this.quizzed = quizzed
     this.options = options
     this.reveals = reveals
@@ -175,10 +176,12 @@ class Net {
       ...(common ? [this.drawCount(geometry, common, ends.length)] : []),
     )
     const rightCount = answers?.filter((answer, sample) => String(answer) === this.journey.names[sample]).length
-    const score = answers ? ` · ${rightCount} right` : ""
-    const size = timesText(relativeSize(this.journey, stop))
-    const said = translate(`block ${this.journey.blocks[stop]} · ${this.subject}: ${size}${score}`)
-    const caption = [said, translate(this.age)].filter(Boolean).join(" · ")
+    const block = `block ${this.journey.blocks[stop]}`
+    const place = this.measures
+      ? `${block} · ${this.subject}: ${timesText(relativeSize(this.journey, stop))}`
+      : `${block} of ${this.journey.blocks.at(-1)}`
+    const parts = [place, answers && `${rightCount} right`, this.age].filter(Boolean)
+    const caption = parts.map(translate).join(" · ")
     setText(this.caption, covered ? "at the input: what will they do?" : caption)
   }
 
@@ -316,8 +319,9 @@ class Net {
     this.field.classList.toggle("answered", isOpen) // invisible, but keeps its height for the verdict
     for (const [i, button] of this.field.querySelectorAll("button").entries())
       button.setAttribute("aria-pressed", this.options[i] === guess)
-    const { outcome: result, detail, blocks } = this.journey ?? {}
-    const said = `After block ${blocks?.at(-1)} they ${result}${detail}`
+    const { outcome: result, directions, alike, blocks } = this.journey ?? {}
+    const details = [directions, this.measures && alike].filter(Boolean).join("; ")
+    const said = `After block ${blocks?.at(-1)} they ${result}${details && ` (${details})`}`
     const verdict = guess === result ? `✓ ${said}, as you guessed.` : `✗ ${said}; you guessed: ${guess}.`
     const outcome = this.quizzed && guess && !this.trained ? verdict : `${said}.`
     const pending = guess && !isOpen && !reveals ? `Your guess is in: they ${guess}.` : ""

@@ -12,7 +12,7 @@ from components.charts.parts import rounded
 from components.charts.tasks import PICTURES
 from components.player.browser_messages import ShownRun
 from models import answers
-from models.insight.path_outcome import MAX_VISIBLE_GROWTH, path_outcome, path_sentence, unseparated
+from models.insight.path_outcome import MAX_VISIBLE_GROWTH, path_details, path_outcome, unseparated
 from models.runlog import LogHead, RunLog
 from models.service.client import RequestedLog, Requester, Trainer, log_key, question_message
 from models.service.recorded import recorded_log
@@ -45,8 +45,8 @@ def frame_json(cfg: RunConfig, frame: Frame) -> dict[str, Any]:
     its output is not finite.
     `journey`: ten samples after each of `blocks`, where 0 is the input. `size`: RMS of each sample. `turn`: angle of
     its direction, in radians, in the plane that fits all directions best. `in_plane`: length of the direction's
-    projection on that plane. `outcome` and `detail`: a sentence in two parts. `edge`: the size at the frame's edge, in
-    units of the input's size.
+    projection on that plane. `outcome`, `directions`, `alike`: what becomes of them, in words. `unseparated`: stops at
+    which they have vanished or merged. `edge`: the size at the frame's edge, in units of the input's size.
     """
     picture = frame.picture
     draw = PICTURES.get(TASKS[cfg.task].kind) if "kind" in picture else None
@@ -211,6 +211,7 @@ def _ten_digits(picture: dict[str, Any]) -> dict[str, Any]:
 
 def _sample_paths(picture: dict[str, Any]) -> dict[str, Any]:
     across, up = np.moveaxis(picture["ten_at"], -1, 0)
+    directions, alike = path_details(picture)
     return {
         "names": picture["ten_names"],
         "blocks": picture["ten_blocks"],
@@ -220,7 +221,8 @@ def _sample_paths(picture: dict[str, Any]) -> dict[str, Any]:
         "plane": rounded(picture["ten_plane"]),
         "cosine": rounded(picture["ten_cosine"]),
         "outcome": path_outcome(picture),
-        "detail": path_sentence(picture),
+        "directions": directions,
+        "alike": alike,
         "unseparated": unseparated(picture),
         "edge": MAX_VISIBLE_GROWTH,
     }

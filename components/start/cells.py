@@ -111,6 +111,7 @@ def _sample_paths(cells: Sequence[int], runs: Sequence[int], *, asks: Sequence[i
     return SamplePaths(
         TEXTS("on their way"),
         subject="ten digits",
+        measures=True,
         runs=tuple(runs),
         labels=[CELLS[cell].title for cell in cells],
         quiz_runs=[cells.index(cell) for cell in asks],

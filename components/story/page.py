@@ -125,7 +125,14 @@ def _panels(cfg: RunConfig, run: int) -> list[Panel]:
     if is_first:
         return [block, Digit(f"The digit {DIGIT}", run, half, which=DIGIT), curve, stack]
     paths = SamplePaths(
-        "Ten unseen digits", run, half, runs=[run], labels=[""], subject="ten digits", height=PATHS_HEIGHT
+        "Ten unseen digits",
+        run,
+        half,
+        runs=[run],
+        labels=[""],
+        subject="ten digits",
+        measures=True,
+        height=PATHS_HEIGHT,
     )
     return [block, paths, curve, stack] if is_projected else [paths, block, curve, stack]
 

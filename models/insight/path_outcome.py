@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from addnorm.findings import ALIKE
+from models.insight.words import two_places
 
 VANISH = "vanish"
 FLY = "fly out"
@@ -52,13 +53,13 @@ def path_outcome(picture: Mapping[str, Any]) -> str:
     return size_outcome(growth(picture)) or direction_outcome(picture["ten_cosine"][-1])
 
 
-def path_sentence(picture: Mapping[str, Any]) -> str:
-    """What `path_outcome` leaves open: the direction of paths that fly out, and the mean cosine, as "(...)"."""
+def path_details(picture: Mapping[str, Any]) -> tuple[str, str]:
+    """What `path_outcome` leaves open: directions of paths that fly out, and the mean cosine, in words or empty."""
     outcome, cosine = path_outcome(picture), picture["ten_cosine"][-1]
     if outcome == VANISH or not math.isfinite(cosine):
-        return ""
-    direction = f"{DIRECTIONS[direction_outcome(cosine)]}; " if outcome == FLY else ""
-    return f" ({direction}mean\u00a0cosine\u00a0{cosine:.2f})"
+        return "", ""
+    directions = DIRECTIONS[direction_outcome(cosine)] if outcome == FLY else ""
+    return directions, f"mean\u00a0cosine\u00a0{two_places(cosine)}"
 
 
 def unseparated(picture: Mapping[str, Any]) -> list[bool]:

@@ -93,8 +93,7 @@ def _initial_overflow(_cfg: RunConfig, trace: Trace) -> str:
 
 
 def _exploding_stream(cfg: RunConfig, trace: Trace) -> str:
-    stream, gradient = stream_change(trace), gradient_change(trace)
-    if stream < math.log10(EXPLODING) or is_fully_normed(cfg):
+    if stream_change(trace) < math.log10(EXPLODING) or is_fully_normed(cfg):
         return ""
     sentence = (
         f"Before training {change_in_words('the stream', trace.act_rms[0], 'over depth')}, and "
@@ -110,8 +109,8 @@ def _exploding_gradient(cfg: RunConfig, trace: Trace) -> str:
         return ""
     return (
         f"Before training {change_in_words('the stream', trace.act_rms[0], 'over depth')}, but "
-        f"{change_in_words('its gradient', trace.grad_rms[0, ::-1], 'on the way back')}{_update_clause(cfg, trace)}. Each sublayer "
-        f"multiplies the gradient by about {_per_sublayer(trace.grad_rms[0][::-1])}."
+        f"{change_in_words('its gradient', trace.grad_rms[0, ::-1], 'on the way back')}{_update_clause(cfg, trace)}. "
+        f"Each sublayer multiplies the gradient by about {_per_sublayer(trace.grad_rms[0][::-1])}."
     )
 
 

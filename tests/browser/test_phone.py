@@ -117,7 +117,7 @@ def test_the_diagram_of_a_block_is_whole(visitors, net):
 
 
 def test_the_cosine_below_ten_samples_stands_on_one_line(visitors):
-    page = drawn(visitors("/compare", **PHONE), "Loss")
+    page = visitors("/", **PHONE)
     outcome = page.get_by_text("After block 32 they stay distinct (mean cosine 0.53).")
     lines = """(el) => {
         const [words, range] = [el.firstChild, document.createRange()]

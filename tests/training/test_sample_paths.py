@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.linalg import orthogonal_procrustes, svd
 
-from models.insight.path_outcome import APART, FLY, MERGE, SIMILAR, VANISH, path_outcome, path_sentence, unseparated
+from models.insight.path_outcome import APART, FLY, MERGE, SIMILAR, VANISH, path_details, path_outcome, unseparated
 from models.insight.verdict import directions
 from models.spec import RunConfig
 from models.tasks import open_task
@@ -83,20 +83,21 @@ def test_the_default_net_and_what_it_lacks_have_four_outcomes(fields, size, cosi
 @pytest.mark.parametrize(
     ("size", "cosine", "words"),
     [
-        (1.0, 0.694, "stay distinct (mean cosine 0.69)"),
-        (1.0, 0.6951, "stay distinct, but similar (mean cosine 0.70)"),
-        (16.0, 0.954, "stay distinct, but similar (mean cosine 0.95)"),
-        (0.1, 0.956, "merge (mean cosine 0.96)"),
-        (16.1, 0.956, "fly out (in nearly the same direction; mean cosine 0.96)"),
-        (16.1, 0.92, "fly out (similar, but still distinct; mean cosine 0.92)"),
-        (16.1, 0.2, "fly out (in different directions; mean cosine 0.20)"),
-        (0.0999, 0.2, "vanish"),
-        (np.inf, np.nan, "fly out"),
+        (1.0, 0.694, "stay distinct, , mean cosine 0.69"),
+        (1.0, 0.6951, "stay distinct, but similar, , mean cosine 0.70"),
+        (16.0, 0.954, "stay distinct, but similar, , mean cosine 0.95"),
+        (0.1, 0.956, "merge, , mean cosine 0.96"),
+        (1.0, -0.001, "stay distinct, , mean cosine 0.00"),
+        (16.1, 0.956, "fly out, in nearly the same direction, mean cosine 0.96"),
+        (16.1, 0.92, "fly out, similar, but still distinct, mean cosine 0.92"),
+        (16.1, 0.2, "fly out, in different directions, mean cosine 0.20"),
+        (0.0999, 0.2, "vanish, , "),
+        (np.inf, np.nan, "fly out, , "),
     ],
 )
 def test_size_and_direction_have_a_rule_each(size, cosine, words):
     picture = {"ten_size": np.array([[1.0] * 10, [size] * 10]), "ten_cosine": np.array([0.0, cosine])}
-    assert path_outcome(picture) + path_sentence(picture).replace("\u00a0", " ") == words
+    assert ", ".join([path_outcome(picture), *path_details(picture)]).replace("\u00a0", " ") == words
     assert unseparated(picture) == [False, size < 0.1 or cosine > 0.955]
 
 
