@@ -198,7 +198,7 @@ def test_a_run_that_diverges_has_one_last_step(visitors):
     expect(status(page)).to_contain_text("diverged")
     assert row(page) == step
     until(page, lambda: "not finite" in chart(page, "Signal by depth").evaluate(NAMES), "the marks")
-    told = page.get_by_role("main").inner_text()
+    told = " ".join(page.locator(".player-headline, .player-status, .player-sentence").all_inner_texts())
     assert {int(said) for said in re.findall(r"[Ss]tep (\d+)", told)} == {step}, (
         "every sentence is of the one last step"
     )
