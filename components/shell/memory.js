@@ -64,24 +64,31 @@ export default ({ data, parentElement, setTriggerValue }) => {
   const line = parentElement.querySelector(".tour")
   const { tour } = data
   const step = tour && !entries[OFF] ? nextStep(tour, entries) : undefined
-  line.hidden = step === undefined
+  const isDone = tour && !entries[OFF] && tour.steps.every(({ entry }) => entries[entry])
+  line.hidden = step === undefined && !isDone
   if (line.hidden) return
   firstStep ??= tour.at
   const [position, link, button] = line.children
+  button.textContent = "×"
+  button.setAttribute("aria-label", tour.words.leave)
+  button.onclick = () => {
+    store({ [OFF]: true }, data)
+    line.hidden = true
+  }
+  link.hidden = isDone
+  if (isDone) {
+    position.textContent = tour.words.done
+    return
+  }
   const { does, href } = tour.steps[step]
   const { words } = tour
-  position.textContent = filled(words[tour.at ? "where" : "first"], tour.at + 1, tour.steps.length)
+  const task = tour.steps[tour.at].does
+  position.textContent = filled(words[tour.at ? "where" : "first"], tour.at + 1, tour.steps.length, task)
   link.textContent = filled(words[hasReturned && tour.at === firstStep ? "again" : "next"], does)
   link.href = href
   link.onclick = (event) => {
     if (event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return // the browser opens a tab or window
     event.preventDefault()
     setTriggerValue("go", tour.names[step])
-  }
-  button.textContent = "×"
-  button.setAttribute("aria-label", words.leave)
-  button.onclick = () => {
-    store({ [OFF]: true }, data)
-    line.hidden = true
   }
 }

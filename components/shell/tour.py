@@ -28,14 +28,16 @@ class Stop:
 
 STOPS = {
     "start": Stop(START, "guess, and train four nets"),
-    "story": Stop(STORY, "two scenes of the story", {"scene": "3"}),
+    "story": Stop(STORY, "four scenes of the story", {"scene": "1"}),
     "break": Stop(PLAYGROUND, "break a net"),
     "lesson": Stop(LESSONS, "one lesson"),
 }
-# Texts of its line: the position on the first page and on others; links to the next step, after a break, and to leave.
+# Texts of its line: position and task on the first page and on others, or that all is done; links to the next step,
+# after a break, and to leave.
 WORDS = {
-    "first": "Five-minute tour, {} of {}",
-    "where": "Tour, {} of {}",
+    "first": "Five-minute tour, {} of {}: {}",
+    "where": "Tour, {} of {}: {}",
+    "done": "The tour is done. Labs, claims and papers go on from here.",
     "next": "Next: {}",
     "again": "Continue: {}",
     "leave": "Leave the tour",
