@@ -38,7 +38,7 @@ SHOWN = {
     "final": ("more than three times as much", "the first loss is 5."),
     "init": ("only the net with residual and norm", "“with a residual” diverged at step"),
     "gates": ("ReZero and DeepNorm", "“residual only” diverged at step"),
-    "collapse": ("above 0.9: nearly the same direction", "is 0.99"),
+    "collapse": ("above 0.95: nearly the same direction", "is 0.99"),
 }
 # A solution and a near miss of every challenge: the fields that they set.
 SOLVED: dict[str, tuple[dict[str, object], dict[str, object]]] = {
