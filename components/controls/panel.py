@@ -145,7 +145,7 @@ def _draw_preserving_gain() -> None:
     gain = None if cfg is None else preserving_init_gain(cfg)
     if gain:
         change = {"init_gain": float(f"{gain:.4g}")}
-        st.button(f"Keep the mean square: {gain:.4g}", key="keep_gain", on_click=put, args=(change,))
+        st.button(f"Keep the signal level: {gain:.4g}", key="keep_gain", on_click=put, args=(change,))
 
 
 def _has_no_effect(name: str) -> bool:

@@ -348,6 +348,6 @@ def test_a_preset_sets_the_whole_network_and_says_where_to_look_until_something_
 
 def test_the_gain_that_keeps_the_mean_square_is_set_by_a_press() -> None:
     page = unfolded(playground(**SMALL))
-    assert page.button(key="keep_gain").label == "Keep the mean square: 1.189"
+    assert page.button(key="keep_gain").label == "Keep the signal level: 1.189"
     page.button(key="keep_gain").click()
     assert configuration(sound(page.run())).init_gain == 1.189
