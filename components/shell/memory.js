@@ -76,6 +76,7 @@ export default ({ data, parentElement, setTriggerValue }) => {
     line.hidden = true
   }
   link.hidden = isDone
+  line.classList.toggle("done", isDone)
   if (isDone) {
     position.textContent = tour.words.done
     return
