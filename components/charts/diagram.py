@@ -148,7 +148,7 @@ def show_blocks(nets: Mapping[str, RunConfig], key: str) -> None:
         f"<figure><figcaption>{escape(name)}</figcaption>{small_diagram(cfg, cfg.depth, COMPACT)}</figure>"
         for name, cfg in nets.items()
     )
-    _component(key=key, data={"svg": f'<div class="diagram-nets">{"".join(diagrams)}</div>'})
+    _component(key=key, data={"svg": f'<div class="diagram-nets" style="--nets:{len(nets)}">{"".join(diagrams)}</div>'})
 
 
 def show_svg(svg: str, key: str) -> None:

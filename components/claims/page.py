@@ -8,7 +8,7 @@ import streamlit as st
 from components.claims import run
 from components.classroom import board
 from components.controls import form
-from components.shell import cards, session, waiting
+from components.shell import cards, projector, session, waiting
 from components.shell.text import with_explained_words
 from models.claims.claims import CLAIMS, TOPICS, Claim, search_claims
 from models.lessons.board import ClassState
@@ -54,7 +54,11 @@ def draw_in_class(claim: Claim, state: ClassState) -> None:
     """Draws the claim for a class to vote on; once revealed, the votes and what the experiment shows."""
     text = f"**“{claim.title}”** {with_explained_words(claim.question)}"
     if state.open_questions:
-        board.draw_question(state, text, lambda: run.draw_blocks(claim))
+        if projector.is_on():
+            board.draw_question(state, text, lambda: run.draw_blocks(claim))
+            return
+        board.draw_question(state, text, lambda: None)
+        run.draw_blocks(claim)  # below, because a phone shows the options first
         return
     st.markdown(text)
     waiting.poll_while(f"claim_{claim.key}", lambda: run.draw_revealed(claim, state.stop))

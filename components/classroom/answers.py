@@ -40,7 +40,7 @@ def right_option(question: str) -> str:
         measured = finding(LESSONS[question])
         return measured.answer if measured else ""
     claim = CLAIMS[claim_of(question)]
-    values = experiment.source_values(claim, "claim")[1]
+    _, values = experiment.gather(claim, "claim")
     return option_of(claim.finding(values)) if values is not None else ""
 
 

@@ -29,6 +29,14 @@ def source_values(experiment: Experiment, name: str) -> tuple[bool, dict[str, An
 
     Draws the progress, or the refusal of a source: then it returns (False, None).
     """
+    progress, values = gather(experiment, name)
+    if values is None:
+        progress.show("Running")
+    return progress.is_waiting, values
+
+
+def gather(experiment: Experiment, name: str) -> tuple[Reply[Any], dict[str, Any] | None]:
+    """How far the sources are, or a refusal of one, and the values by source once all have arrived; draws nothing."""
     trained = [source for source in experiment.sources.values() if isinstance(source, Trained)]
     requester = owner(name, *(source.cfg for source in trained), seeds=trained[0].seeds if trained else 1)
     requester = requester._replace(screen=f"{name} {experiment.key}")  # another experiment cancels these requests
@@ -41,9 +49,9 @@ def source_values(experiment: Experiment, name: str) -> tuple[bool, dict[str, An
     is_running = not refusal and any(reply.is_waiting for reply in replies.values())
     if is_running or refusal:
         done = sum(reply.share if reply.is_waiting else 1.0 for reply in replies.values()) / len(replies)
-        Reply(refusal=refusal, share=done).show("Running")
-        return is_running, None
-    return False, {part: reply.value for part, reply in replies.items()}
+        return Reply(refusal=refusal, share=done), None
+    values = {part: reply.value for part, reply in replies.items()}
+    return Reply(values), values
 
 
 def _source_reply(source: Source, requester: Requester, wait: float) -> Reply[Any]:
