@@ -9,6 +9,7 @@ import io
 import socket
 from collections.abc import Callable
 from datetime import UTC, datetime
+from functools import partial
 from urllib.parse import urlencode, urlsplit
 
 import streamlit as st
@@ -232,7 +233,8 @@ def _draw_endings(code: str, key: str, state: ClassState) -> None:
             st.button("Undo: bring the guesses back", key="teacher_undo", on_click=class_board.undo, args=(code, key))
         if class_board.results(code):
             file = f"class-{code}.csv"
-            st.download_button("Results as CSV", results_csv(code), file, "text/csv", icon=":material/download:")
+            make = partial(results_csv, code)  # when it is pressed
+            st.download_button("Results as CSV", make, file, "text/csv", icon=":material/download:")
         st.button("Open another class", key="teacher_another", icon=":material/add:", on_click=_leave)
         with st.popover("Close the class", icon=":material/close:", key=f"teacher_close_{suffix}", on_change="rerun"):
             st.markdown(TEXTS("close"))
