@@ -33,6 +33,7 @@ PAGES = (
     "/papers",
     "/glossary",
     "/teacher",
+    "/question",
 )
 
 

@@ -7,6 +7,7 @@ from urllib.parse import parse_qs, urlsplit
 from playwright.sync_api import expect
 
 from tests.browser.page import address, drawn, settled, until
+from tests.browser.person import BEGUN_AGAIN
 
 PHONE = {"width": 390, "height": 844}
 HOSTILE = "<img src=x onerror=document.title='taken'> **Which?**"
@@ -30,9 +31,10 @@ def test_a_page_added_by_a_press_is_shown_to_everybody(visitors):
     expect(numbers).to_have_text("0 of 2 answered question 1, 0 question 2")
     goes(teacher, "Compare")
     drawn(teacher, "Loss")
-    settled(teacher).get_by_role("button", name="Add to the plan").click()
-    teacher.get_by_text("In the plan: Compare").wait_for()
-    teacher.go_back()
+    settled(teacher).evaluate(BEGUN_AGAIN)
+    teacher.get_by_role("button", name="Add to the plan").click()
+    teacher.wait_for_function("() => window.begunAgain")
+    settled(teacher).go_back()
     plan = teacher.get_by_role("textbox", name="Plan of the lesson")
     until(teacher, lambda: "compare?a=" in plan.input_value(), "the page in the plan")
     settled(teacher).get_by_role("button", name="Next").click()
