@@ -29,6 +29,7 @@ const CONFIG = {
 
 export const AGAIN = "again" // `draw` returns it to be called again in the next frame
 
+const MIN_TITLE_SIZE = 9 // pixels
 const pen = document.createElement("canvas").getContext("2d") // measures text
 
 let chartCount = 0 // numbers the descriptions of the charts on this page
@@ -68,11 +69,16 @@ const withUnitInTitle = (layout) => {
   }
 }
 
-// Returns the title, smaller if it would be cut off at the end of its chart.
+// Returns the title, smaller if it would be cut off at the end of its chart. Text does not shrink exactly as its size does.
 const fittingTitle = (title, font, width) => {
-  pen.font = `bold ${title.font.size}px ${font}`
-  const needed = pen.measureText(title.text.replace(/<[^>]*>/g, "")).width
-  return needed > width ? { ...title, font: { ...title.font, size: (title.font.size * width) / needed } } : title
+  const text = title.text.replace(/<[^>]*>/g, "")
+  let { size } = title.font
+  const isTooWide = () => {
+    pen.font = `bold ${size}px ${font}`
+    return pen.measureText(text).width > width
+  }
+  while (size > MIN_TITLE_SIZE && isTooWide()) size -= 0.5
+  return { ...title, font: { ...title.font, size } }
 }
 
 // Returns the layout in the colours and the font of the page. `size`: width and height in pixels.

@@ -23,8 +23,9 @@ from components.classroom.homework import KEY as HOMEWORK_KEY
 from components.player.news import News
 from components.server.connection import REFUSED, Crowd, PageConnection, serve
 from components.server.tickets import TICKETS
-from components.shell import projector
+from components.shell import language, projector
 from components.shell.assets import base_path
+from models import content
 from models.lessons.board import NO_SUCH_CLASS, Board, board, code_from, is_valid_key, is_valid_member
 from models.lessons.homework import homework_from
 from models.lessons.stops import START, page_of
@@ -75,6 +76,8 @@ async def join(request: Request) -> Response:
     is_teacher = is_valid_key(key) and board().keep_alive(code, key)
     query |= {KEY: code} | ({projector.KEY: projector.VALUE} if is_teacher else {})
     cookies |= {key_cookie(code): key} if is_teacher else {}
+    if state.language not in ("", content.english()):
+        query[language.KEY] = state.language
     to = f"{base}/{'' if page == START else page}?{urlencode(query)}"
     stop = RedirectResponse(f"{to}#{code}.{key}" if is_teacher else to, 303)  # the key, where cookies are blocked
     return _with_cookies(request, stop, cookies)

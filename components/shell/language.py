@@ -22,6 +22,12 @@ def adopt() -> None:
             LANGUAGE.put(requested)
 
 
+def use(language: str) -> None:
+    """Takes the language of whoever leads this visit, if there is an edition of it."""
+    if language != LANGUAGE.get() and language in content.editions():
+        LANGUAGE.put(language)
+
+
 def query() -> dict[str, str]:
     """The language for the address of every page of the visit; empty until the visitor has chosen one."""
     if not LANGUAGE.is_set:

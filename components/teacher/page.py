@@ -18,7 +18,7 @@ from components.classroom import answers, board, desk, following, ways_in
 from components.classroom.desk import PLAN_PARAMETER, TEACHER_CLASS, TEACHER_PLAN, TEXTS
 from components.classroom.text_file import open_text_file
 from components.controls import drive, shown_config
-from components.shell import address, memory, session, visitor
+from components.shell import address, language, memory, session, visitor
 from components.shell.session import Key
 from components.teacher import handout, seat
 from models.claims.claims import CLAIMS
@@ -80,6 +80,7 @@ def _draw_opening() -> tuple[str, str]:
     refusal = TEACHER_REFUSED.pop()
     if key:
         if classes.board().keep_alive(code, key):
+            classes.board().set_language(code, key, language.LANGUAGE.get())
             return code, key
         _draw_closed(code, key)
     st.markdown(TEXTS("no account"))
