@@ -14,6 +14,7 @@ from components.shell.session import Key
 from components.shell.text import badge, draw_explanation, with_explained_words
 from models.claims.claims import Claim
 from models.claims.judging import GUESSES, PARTLY
+from models.content import phrase
 from models.experiment import Finding
 from models.spec.pairings import MAX_COLUMNS
 
@@ -51,7 +52,7 @@ def draw_revealed(claim: Claim, question: str) -> bool:
     with left:
         is_gathering, values = experiment.source_values(claim, NAME)
         finding = claim.finding(values) if values is not None else None
-        st.markdown("The class guessed")
+        st.markdown(phrase("The class guessed"))
         board.draw_guesses(code, question, answers.option_of(finding), member)
         if finding is not None:
             _draw_verdict(claim, finding)

@@ -17,7 +17,7 @@ from starlette.responses import HTMLResponse, PlainTextResponse, RedirectRespons
 from starlette.routing import BaseRoute, Route, WebSocketRoute
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
-from components.classroom.board import attendance
+from components.classroom.board import attendance, word
 from components.classroom.following import CLASS_SCREEN, KEY, MEMBER_COOKIE, STUDENT, TEACHER, key_cookie
 from components.classroom.homework import KEY as HOMEWORK_KEY
 from components.player.news import News
@@ -187,12 +187,18 @@ class ClassConnection(PageConnection):
         """The state of the class, as much of it as this listener may see."""
         state = board().state_of(self.code)
         message: dict[str, Any] = {"version": state.version if state else 0}
-        if self.listener != STUDENT:
-            here, text = (state.here, attendance(state)) if state else (0, "")
-            message |= {"here": here, "attendance": text}
-        if self.listener == TEACHER and state is not None:
-            bars = [board().counts(self.code, question) or {} for question in state.open_questions]
-            message["guesses"] = [list(counts.items()) for counts in bars]
+        with language.reading(state.language if state else ""):
+            if self.listener != STUDENT:
+                here, text = (state.here, attendance(state)) if state else (0, "")
+                message |= {"here": here, "attendance": text}
+            if self.listener == TEACHER and state is not None:
+                message["guesses"] = [
+                    [
+                        (word(question, label), count)
+                        for label, count in (board().counts(self.code, question) or {}).items()
+                    ]
+                    for question in state.open_questions
+                ]
         return message
 
 

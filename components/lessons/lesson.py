@@ -13,6 +13,7 @@ from components.lessons.progress import TEXTS
 from components.shell import address, projector, session, waiting
 from components.shell.hidden_parts import is_hidden
 from components.shell.text import draw_explanation, with_explained_words
+from models.content import phrase
 from models.experiment import Finding
 from models.lessons.board import ClassState
 from models.lessons.board import board as board_of_class
@@ -113,7 +114,7 @@ def draw_in_class(lesson: Lesson, state: ClassState) -> None:
     left, right = st.columns([2, 3], gap="medium")
     finding = runs.visible_finding(lesson)
     with left:
-        st.markdown("The class guessed")
+        st.markdown(phrase("The class guessed"))
         board.draw_guesses(code, lesson.key, finding.answer if finding else "", member)
     with left if projector.is_on() else right:
         runs.draw_finding(lesson, finding, in_class=True)

@@ -1,5 +1,9 @@
 """The language of a visit, `?lang=`: an edition of `content/`, which falls back to English."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+
 import streamlit as st
 
 from components.shell.session import Key
@@ -10,7 +14,20 @@ KEY = "lang"
 LANGUAGE = Key("language", content.FOLDER.name)
 LAST_REQUEST: Key[str | None] = Key("language_asked", None)  # the language last seen in the address
 
-content.edition = lambda: LANGUAGE.get() if session_id() else content.FOLDER.name
+READER = ContextVar("reader", default=content.FOLDER.name)  # of what is written outside of a page
+content.edition = lambda: LANGUAGE.get() if session_id() else READER.get()
+
+
+@contextmanager
+def reading(language: str) -> Iterator[None]:
+    """Writes texts outside of a page in a language; in English if there is no edition of it."""
+    is_edition = language not in ("", READER.get()) and language in content.editions()
+    token = READER.set(language) if is_edition else None
+    try:
+        yield
+    finally:
+        if token is not None:
+            READER.reset(token)
 
 
 def adopt() -> None:

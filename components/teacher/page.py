@@ -20,8 +20,9 @@ from components.classroom.text_file import open_text_file
 from components.controls import drive, shown_config
 from components.shell import address, language, memory, session, visitor
 from components.shell.session import Key
-from components.teacher import handout, seat
+from components.teacher import handout, seat, worksheet
 from models.claims.claims import CLAIMS
+from models.content import phrase
 from models.lessons import board as classes
 from models.lessons import stops
 from models.lessons.board import ClassState, code_from, is_valid_key
@@ -214,7 +215,7 @@ def _draw_lead_buttons(code: str, key: str, state: ClassState) -> None:
         args=(code, key, -1),
     )
     url = f"{address.app_url()}/join?{urlencode({'c': code, 'key': key})}"
-    st.link_button("Open the projector", url, icon=":material/present_to_all:", help=following.HINT)
+    st.link_button("Open the projector", url, icon=":material/present_to_all:", help=phrase(following.HINT))
     label = "Call back" if state.loose else "On your own now"
     st.button(label, key="teacher_loose", on_click=class_board.set_loose, args=(code, key, not state.loose))
 
@@ -306,6 +307,14 @@ def _draw_plan(plan: Plan) -> None:
         )
         open_text_file("or open a file:", "teacher_file", MAX_PLAN_CHARS, _put_plan)
         st.download_button("Plan as a file", f"{plan.text}\n", "plan.txt", "text/plain", icon=":material/download:")
+        st.download_button(
+            TEXTS("worksheet"),
+            lambda: worksheet.worksheet(plan.title, plan.stops),
+            "worksheet.html",
+            "text/html",
+            help=TEXTS("worksheet help"),
+            icon=":material/print:",
+        )
 
 
 def _put_plan(text: str) -> None:

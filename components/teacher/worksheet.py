@@ -15,6 +15,7 @@ from models.spec import RunConfig
 
 TEXTS = Texts("teacher")
 MAX_DIAGRAMS = 4  # of a stop
+ROOM = f'<div class="room">{"<hr>" * 3}</div>'
 COMPARE = "compare"
 PAGE = """<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{title}</title><style>
 :root {{ --st-text-color: #000; --st-font: system-ui, sans-serif; font: 15px/1.45 var(--st-font) }}
@@ -22,7 +23,7 @@ body {{ max-width: 46rem; margin: 1.5rem auto; padding: 0 1rem }}
 section {{ break-inside: avoid; margin: 1.5rem 0 }}
 h1 {{ font-size: 1.5rem }} h2 {{ font-size: 1.1rem; margin: 0 0 .3rem }} p {{ margin: .3rem 0 }}
 ul {{ list-style: "\\2610\\2002"; margin: .3rem 0; padding-left: 1.4rem }}
-.room {{ height: 4.8rem; background: repeating-linear-gradient(#0000 0 1.55rem, #999 1.55rem 1.6rem) }}
+hr {{ height: 1.6rem; margin: 0; border: 0; border-bottom: 1px solid #999 }}
 * {{ print-color-adjust: exact }}
 {style}</style></head><body><h1>{title}</h1><p>{name}</p>{sections}</body></html>"""
 
@@ -42,7 +43,7 @@ def _section(number: int, stop: str) -> str:
         f"<figure><figcaption>{escape(name)}</figcaption>{small_diagram(cfg, cfg.depth, COMPACT)}</figure>"
         for name, cfg in nets
     )
-    asked = "".join(_question(stop, question) for question in stops.questions_of(stop)) or '<div class="room"></div>'
+    asked = "".join(_question(stop, question) for question in stops.questions_of(stop)) or ROOM
     pictures = f'<div class="diagram-nets">{diagrams}</div>' if diagrams else ""
     return f"<section><h2>{number}. {escape(_heading(stop))}</h2>{pictures}{asked}</section>"
 
@@ -61,7 +62,8 @@ def _question(stop: str, question: str) -> str:
         text = CLAIMS[claim].question
     options = "".join(f"<li>{_marked(option)}</li>" for option in poll.options)
     answer = f"<ul>{options}</ul>" if options else f"<p>{escape(TEXTS('number'))}: {'_' * 20}</p>"
-    return f'<p>{_marked(text)}</p>{answer}<p>{escape(TEXTS("because"))}</p><div class="room"></div>'
+    asked = "" if stop == question and poll.title == text else f"<p>{_marked(text)}</p>"  # it is the heading
+    return f"{asked}{answer}<p>{escape(TEXTS('because'))}</p>{ROOM}"
 
 
 def _marked(text: str) -> str:

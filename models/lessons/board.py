@@ -62,8 +62,8 @@ class ClassState:
 
     `loose`: students browse freely. `led` counts the teacher's moves, `version` all changes visible on the class's
     pages; `played` is the version since which all screens train this stop, or 0. `language`: the teacher's.
-    `guess_counts`: guesses at each question of the stop; `answered`: those of connected students. `here`: connected students; `gone`: those who have
-    answered and are not connected. `seconds`: since the stop is shown.
+    `guess_counts`: guesses at each question of the stop; `answered`: those of connected students. `here`: connected
+    students; `gone`: those who have answered and are not connected. `seconds`: since the stop is shown.
     """
 
     stop: str

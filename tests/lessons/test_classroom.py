@@ -7,6 +7,7 @@ import re
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from html import escape
 from urllib.parse import parse_qsl, urlsplit
 
 import pytest
@@ -27,6 +28,7 @@ from components.shell.waiting import WAITS
 from components.start.cells import CELLS, SHOWN_CELLS
 from components.teacher.page import results_csv
 from components.teacher.seat import SEAT
+from components.teacher.worksheet import worksheet
 from models.insight.path_outcome import FLY, MERGE, PATH_OUTCOMES
 from models.lessons import board as module
 from models.lessons.board import Board, is_valid_member
@@ -378,6 +380,22 @@ def test_every_stop_of_the_plans_that_come_with_the_app_is_shown(board: Board, k
                 assert all(len(poll_of(one).options) != 1 for one in questions_of(entry.stop))
             assert address(student).items() <= ({"class": CODE} | page_of(entry.stop)[1]).items()
             assert desk(**{"class": CODE, "key": key}).info[0].value == escape_markdown(entry.note)
+
+
+@pytest.mark.parametrize("text", prepared_plans().values(), ids=prepared_plans())
+def test_a_worksheet_asks_all_and_answers_nothing(text: str) -> None:
+    plan = plan_from(f"{text}\n? Which <b>one</b>?\n- this\n* that\n\nplayground?depth=8\n\ncompare")
+    page = worksheet(plan.title, plan.stops)
+    assert "<b>one</b>" not in page
+    assert "<script" not in page
+    for stop in plan.stops:
+        for question in questions_of(stop):
+            assert all(f"<li>{escape(option)}</li>" in page for option in poll_of(question).options), question
+    asked = sum(len(questions_of(stop)) or 1 for stop in plan.stops)
+    assert page.count('class="room"') == asked
+    assert page.count("<svg") >= 10
+    assert not [one.note for one in plan.entries if one.note and escape(one.note) in page]
+    assert "0.034" not in page, "the right answer of a question of the plan"
 
 
 def test_a_class_reads_its_teachers_language(client: TestClient, board: Board, key: str) -> None:
