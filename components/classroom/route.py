@@ -90,6 +90,7 @@ async def homework(request: Request) -> Response:
     if found is None:
         return PlainTextResponse("This link was not made by this server, or is not whole.", 404)
     page, query = page_of(found.stop)
+    query |= {language.KEY: spoken} if (spoken := request.query_params.get(language.KEY)) else {}
     to = f"{base}/{'' if page == START else page}"
     if found.opens(request.query_params.get("code", "")):
         response = RedirectResponse(f"{to}?{urlencode(query)}", 303)

@@ -106,6 +106,7 @@ def test_links_and_texts_are_this_servers_alone(tmp_path: Path, monkeypatch: pyt
     there = client.get("/homework", params={"t": made.token})
     assert (there.status_code, there.headers["location"].partition("?")[0]) == (303, "/")
     assert client.cookies["homework"] == made.token
+    assert "lang=zh" in client.get("/homework", params={"t": made.token, "lang": "zh"}).headers["location"]
     gone = client.get("/homework", params={"t": made.token, "code": made.code})
     assert (gone.status_code, "homework" in client.cookies) == (303, False)
     assert client.get("/homework", params={"t": "forged"}).status_code == 404
