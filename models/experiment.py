@@ -29,7 +29,7 @@ QUESTIONS = {question.name: question for question in vars(answers).values() if i
 LINK = re.compile(r"\]\(([\w-]+)(?:\?word=([^)\s]*))?")
 ARXIV = re.compile(r"\d{4}\.\d{5}")
 
-Numbers = Callable[[], dict[str, Any]]
+Numbers = Callable[..., dict[str, Any]]
 
 _computing = Lock()
 
