@@ -126,7 +126,7 @@ def all_messages(log: RunLog, number: int) -> Iterator[str | bytes]:
     """A run with all rows that its log has, for a browser without a connection."""
     yield from messages(log, number)
     error = log.error if isinstance(log, RequestedLog) else ""
-    yield _json(number, 0, "state", run_state(log, error=error))
+    yield _json(number, 0, "state", run_state(log, error=error, unsaved=False))
 
 
 class RunFeed:
