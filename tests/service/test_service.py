@@ -3,6 +3,7 @@
 Tests wait for content, with a deadline; none of them sleeps for a fixed time or looks at a clock to judge.
 """
 
+import errno
 import io
 import math
 import os
@@ -19,6 +20,7 @@ from typing import Any, TypeVar
 import numpy as np
 import pytest
 import torch
+from filelock import FileLock
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as st_np
@@ -499,6 +501,29 @@ def test_a_killed_worker_loses_nothing_and_another_server_finds_the_runs(tmp_pat
         assert second.log(SMALL).done
         assert rows_of(second.log(SMALL)).tobytes() == expected(SMALL).tobytes()
         assert second.log(LONG).length > measured
+
+
+def test_a_runs_folder_that_refuses_stops_no_server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def read_only(*_: object, **__: object) -> None:
+        raise OSError(errno.EROFS, "read-only")
+
+    (tmp_path / "file").touch()
+    monkeypatch.setenv(FOLDER_VARIABLE, str(tmp_path / "file" / "runs"))
+    assert is_temporary(open_folder(60_000))
+    monkeypatch.setenv(FOLDER_VARIABLE, str(tmp_path))
+    monkeypatch.setattr(FileLock, "acquire", read_only)
+    assert open_folder(60_000) == tmp_path.resolve(), "what lies there can be read"
+
+
+def test_logs_dropped_from_memory_are_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(result_cache, "LOG_MEMORY_BYTES", 120_000)
+    kept = ResultCache(tmp_path)
+    logs = [kept.add_log(RunConfig(seed=seed, steps=5000)) for seed in range(5)]
+    for log in logs:
+        kept.handle_message(progress(kept.add_log(log.cfg), 2000))
+    assert len(kept.logs) == 2
+    assert [kept.log(log.cfg).length for log in logs] == [2000] * 5
+    assert len(kept.logs) == 2
 
 
 def test_the_folder_of_runs_belongs_to_one_server_and_stays_within_its_bound(
