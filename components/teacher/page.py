@@ -280,7 +280,9 @@ def _cell(text: str) -> str:
 
 def _draw_plan(plan: Plan) -> None:
     """Draws the plan of the lesson as text, what is wrong in it, and the ways in which it comes and goes."""
-    session.set_widget(PLAN_WIDGET, TEACHER_PLAN.get() if plan.faults else plan.text)
+    written = TEACHER_PLAN.get() if plan.faults else plan.text
+    if session.widget_value(PLAN_WIDGET) != written:  # else it would take away what is being typed
+        session.set_widget(PLAN_WIDGET, written)
     st.text_area(
         "Plan of the lesson",
         key=PLAN_WIDGET,

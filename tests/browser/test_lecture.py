@@ -44,6 +44,9 @@ def test_a_page_added_by_a_press_is_shown_to_everybody(visitors):
     plan.fill("start\nnowhere\nskip, 5 min\n> Say why.")
     plan.press("Control+Enter")
     teacher.get_by_text("Stop 2, line 2: “nowhere” is no page, lesson or question; it is left out.").wait_for()
+    file = {"name": "plan.txt", "mimeType": "text/plain", "buffer": b"# Mine\r\n\r\nskip\r\n? One?\r\n- a\r\n* b\r\n"}
+    settled(teacher).locator(".text-file input").first.set_input_files(file)
+    until(teacher, lambda: plan.input_value() == "# Mine\n\nskip\n\n? One?\n- a\n* b", "the plan in the file")
     teacher.get_by_text("A question of your own").click()
     teacher.get_by_role("textbox", name="Question", exact=True).fill(HOSTILE)
     teacher.get_by_role("textbox", name="Options").fill("<b>one</b>\n* two")
