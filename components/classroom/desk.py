@@ -16,6 +16,7 @@ PLAN_PARAMETER = "plan"
 
 TEACHER_CLASS: Key[tuple[str, str]] = Key("teacher_class", ("", ""))  # code and key of the open class
 TEACHER_PLAN = Key("teacher_plan_text", "")  # as it was written, faults too
+PLAN_ADDRESSED = Key("teacher_plan_addressed", "")  # as it is in the Teacher page's address
 TEACHER_CAME = Key("teacher_came", False)  # whether this visit has opened the Teacher page
 
 
@@ -69,7 +70,14 @@ def _add_page(page: str, link: str) -> None:
         st.toast(TEXTS("not added", reason=str(error)))
 
 
+def adopt(text: str) -> None:
+    """Takes the plan of the Teacher page's address, unless the page wrote it there itself: stops may have come."""
+    if text != PLAN_ADDRESSED.get():
+        TEACHER_PLAN.put(text)
+
+
 def remember_address() -> None:
     """Keeps the plan in the Teacher page's address."""
     if TEACHER_PLAN.get():
+        PLAN_ADDRESSED.put(link_text())
         address.collect_changes({PLAN_PARAMETER: link_text()})

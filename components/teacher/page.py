@@ -331,7 +331,7 @@ def _current_plan() -> Plan:
     with address.adopting(PLAN_PARAMETER) as fresh:
         text = st.query_params.get(PLAN_PARAMETER)
         if fresh and text is not None:
-            TEACHER_PLAN.put(text[:MAX_PLAN_CHARS])
+            desk.adopt(text[:MAX_PLAN_CHARS])
     desk.remember_address()
     return desk.plan()
 

@@ -40,7 +40,20 @@ from models.spec import RunConfig
 from models.spec.bounds import MAX_CLASSES_PER_ADDRESS, MAX_WRONG_CODES
 from models.spec.limits import CLASS_PASSWORD
 from models.spec.query import escape_markdown
-from tests.app_page import APP, PATIENCE, address, by_link, charts, configuration, labels, press, sound, words
+from tests.app_page import (
+    APP,
+    PATIENCE,
+    address,
+    back,
+    by_link,
+    charts,
+    configuration,
+    labels,
+    press,
+    sound,
+    walk,
+    words,
+)
 from tests.load.server import free_port
 from tests.player_page import declared, panels, says
 from tests.waiting import until
@@ -453,6 +466,18 @@ def test_the_plan_is_in_the_address_and_the_class_is_opened_with_it(board: Board
     press(sound(again.run()), "Show it to the class")
     assert board.state_of(code).stop == "story-4"  # type: ignore[union-attr]
     assert {"Reveal"} <= disabled(again), "there is nothing to guess"
+
+
+def test_a_stop_added_on_another_page_outlives_the_way_back() -> None:
+    for way in ("navigation", "Back"):
+        page = desk(plan="start")
+        before = address(page)
+        page = walk(page, "compare.py")
+        page.session_state["teacher_plan_text"] = "start\n\ncompare"  # as "Add to the plan" does
+        page.switch_page("teacher.py")
+        page = back(page, **before) if way == "Back" else walk(page, "teacher.py")
+        assert page.text_area(key="teacher_plan").value == "start\n\ncompare"
+        assert address(page)["plan"] == "start,compare"
 
 
 def test_an_address_alone_opens_no_class_and_its_key_is_no_strangers(board: Board, key: str) -> None:
