@@ -117,12 +117,12 @@ def draw_history(cfg: RunConfig) -> None:
         st.markdown("No paper names this arrangement.")
         return
     arrangement = ARRANGEMENTS[name]
-    said = f"**{name}**. {arrangement.description}"
+    text = f"**{name}**. {arrangement.description}"
     if not exact_name:
         unchanged = cfg.depth > len({block for block, _, _ in cfg.overrides})
         others = f" Every other block: {arrangement.description}" if unchanged else ""
-        said = f"**{name}**, except {describe_overrides(cfg.overrides)}.{others}"
-    st.markdown(f"{said}\n\nPaper: {arrangement.source}. Used by: {arrangement.used_by}")
+        text = f"**{name}**, except {describe_overrides(cfg.overrides)}.{others}"
+    st.markdown(f"{text}\n\nPaper: {arrangement.source}. Used by: {arrangement.used_by}")
 
 
 def _draw_removal(block: int, identity: str | bool) -> None:
