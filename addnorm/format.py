@@ -15,7 +15,7 @@ DETAILS = ("head", "parameter_grad")  # recorded only with detail="heads"
 SERIES = SITE_SERIES + BLOCK_SERIES + DETAILS
 OPTIONAL_SERIES = ("sample_cosine", "update_to_weight", *DETAILS)  # measured in some rows only
 SCALARS = ("loss", "lr", "grad_norm", "output", "grad_norm_unclipped", "input", "gradient_left")
-FACTS = ("copy_of", "absent", "zero", "thawed", "calls")  # lists of counts, only in rows where they are not empty
+FACTS = ("copy_of", "absent", "zero", "unheld", "thawed", "calls")  # lists of counts, in rows with some
 BINS = 32  # in a histogram
 BIN_ENDS_RMS = 4.0  # the outer bins end at this many RMS on either side
 # Names of series in version 1 of the format, and the reverse.

@@ -21,7 +21,7 @@ from addnorm.trace import Graph
 
 def build_header(
     model: nn.Module,
-    optimizer: torch.optim.Optimizer | None,
+    optimizers: Sequence[torch.optim.Optimizer],
     *,
     created: datetime,
     every: int,
@@ -52,7 +52,8 @@ def build_header(
         "trained": sum(p.numel() for p in parameters if p.requires_grad),
         "dtype": str(first.dtype).removeprefix("torch."),
         "device": str(first.device),
-        "optimizer": None if optimizer is None else _optimizer(optimizer),
+        "optimizer": _optimizer(optimizers[0]) if optimizers else None,
+        **({"optimizers": list(map(_optimizer, optimizers))} if len(optimizers) > 1 else {}),
         "every": every,
         "sites": list(map(_site_entry, sites)),
         "blocks": [

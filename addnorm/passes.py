@@ -6,9 +6,11 @@ in a first pass that `zero_grad` discards. Tensor hooks run in all of them.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Literal
 
 import torch
 from torch import Tensor
@@ -19,9 +21,37 @@ CREATES_GRAPH = 1  # `autograd.grad` with create_graph
 RETURNS_GRADIENTS = 2  # `autograd.grad`
 ACCUMULATES = 3  # `backward`, into `.grad`
 
+Replaced = Literal["", "outranked", "zeroed"]
+
 _listeners: list[BackwardPasses] = []
 _original_backward = torch.autograd.backward
-_depth = 0  # number of nested calls of `backward`; reentrant checkpoints nest them
+
+
+@dataclass(frozen=True, eq=False)
+class Call:
+    """A call of `backward`: the loss, where that is one number, its factor, and whether it goes to all leaves."""
+
+    loss: Tensor | None
+    factor: Tensor | None
+    is_for_all_leaves: bool
+
+
+_calls: list[Call] = []  # under way, in any thread
+_calls_of_thread = threading.local()  # `stack`: those of a thread; reentrant checkpoints nest them
+
+
+def _current_call() -> Call | None:
+    """The call of `backward` that computes the gradients at hand; None if that cannot be told.
+
+    The hooks of a GPU's gradients run in a thread of torch's.
+    """
+    stack = getattr(_calls_of_thread, "stack", None) or _calls
+    return stack[-1] if len(_calls) == 1 or stack is not _calls else None
+
+
+def is_in_backward() -> bool:
+    """Whether this code runs inside a backward pass."""
+    return bool(torch._C._current_graph_task_id() != -1)
 
 
 def is_transforming() -> bool:
@@ -37,26 +67,36 @@ def _is_batched(grad: Tensor) -> bool:
 class BackwardPasses:
     """Ranks the backward passes of a row from inside their hooks.
 
-    `trained` returns the tensors that updates change. Each recorded pass calls `on_begin(replaces, pass_number, loss)`:
-    whether it replaces all gradients so far, the number of the first forward pass that it reaches, and the loss that
-    `backward` was called on, None unless that is a single number. It calls `on_end()` when it is over.
+    `own` returns the tensors that the recorded updates change, `others` further parameters of the model; where `own` is
+    empty because all are frozen, a pass counts unless an optimizer is known. Each recorded pass calls
+    `on_begin(pass_number, replaced, accumulates, call)`: the number of the first forward pass that it reaches, whether
+    the gradients so far no longer count because it outranks them or they were zeroed, whether it adds to the
+    parameters' gradients, and the call of `backward`, unless told before. It calls `on_end()` when it is over.
     """
 
     def __init__(
         self,
-        trained: Callable[[], Iterable[Tensor]],
-        on_begin: Callable[[bool, int, Tensor | None], None],
+        own: Callable[[], Iterable[Tensor]],
+        others: Callable[[], Iterable[Tensor]],
+        on_begin: Callable[[int, Replaced, bool, Call | None], None],
         on_end: Callable[[], None],
+        *,
+        has_optimizer: bool,
     ) -> None:
         self.first_evaluation_only = False  # whether to ignore later evaluations of the optimizer's closure
-        self._trained = trained
+        self.touched: set[int] = set()  # forward passes of the row that any gradient has reached
+        self.counted: set[int] = set()  # those that a gradient of the row has reached
+        self._own = own
+        self._others = others
+        self._has_optimizer = has_optimizer
         self._on_begin = on_begin
         self._on_end = on_end
-        self._loss: Tensor | None = None
-        self._is_for_all_leaves = False  # inside a `backward` without `inputs`
+        self._last_call: Call | None = None
         self.begin_row()
 
     def begin_row(self) -> None:
+        self.touched = set()
+        self.counted = set()
         self._ranks: dict[int, int] = {}  # by autograd's id of the pass
         self._rank = NO_PARAMETERS  # the highest so far
         self._holder: Tensor | None = None  # a parameter that holds a gradient
@@ -70,11 +110,25 @@ class BackwardPasses:
         """Whether the row records the backward pass that computes `grad`, a gradient of forward pass `pass_number`."""
         if _is_batched(grad):
             return False
+        self.touched.add(pass_number)
         task = torch._C._current_graph_task_id()
         if task not in self._ranks:
             self._ranks[task] = self._rank_pass(pass_number)
         rank = self._ranks[task]
-        return rank != NO_PARAMETERS and rank == self._rank
+        is_counted = rank != NO_PARAMETERS and rank == self._rank
+        if is_counted:
+            self.counted.add(pass_number)
+        return is_counted
+
+    @property
+    def has_counted(self) -> bool:
+        """Whether the row has a backward pass."""
+        return self._rank != NO_PARAMETERS
+
+    @property
+    def holder(self) -> Tensor | None:
+        """A parameter to whose gradient the row's passes have added."""
+        return self._holder
 
     @property
     def is_complete(self) -> bool:
@@ -104,28 +158,34 @@ class BackwardPasses:
             self._is_over = False
         if holder is not None:
             self._holder = holder
-        loss = self._loss
-        self._loss = None
-        self._on_begin(replaces, pass_number, loss)
+        call = _current_call()
+        self._on_begin(
+            pass_number,
+            "zeroed" if is_zeroed else "outranked" if outranks else "",
+            rank == ACCUMULATES,
+            None if call is self._last_call else call,
+        )
+        self._last_call = call
         torch.autograd.Variable._execution_engine.queue_callback(self._end)
         return rank
 
     def _current_rank(self) -> tuple[int, Tensor | None]:
         """The rank of the pass under way, and a parameter whose gradient it accumulates."""
         has_leaf = is_requested = False
-        for parameter in self._trained():
-            if not parameter.requires_grad or parameter.grad_fn is not None:
-                continue
-            has_leaf = True
-            with torch.enable_grad():
-                accumulator: Any = parameter.view_as(parameter).grad_fn.next_functions[0][0]  # type: ignore[union-attr]
-            try:
-                if torch._C._will_engine_execute_node(accumulator):
+        for parameter in self._own():
+            if parameter.requires_grad and parameter.grad_fn is None:
+                has_leaf = True
+                will_accumulate = _will_accumulate(parameter)
+                if will_accumulate:
                     return ACCUMULATES, parameter
-            except RuntimeError:  # torch raises this for a leaf among the inputs of `autograd.grad`
-                is_requested = True
-        if self._is_for_all_leaves or not has_leaf:
-            return ACCUMULATES, None
+                is_requested |= will_accumulate is None
+        call = _current_call()
+        if not is_requested and (not has_leaf or (call is not None and call.is_for_all_leaves)):
+            if not has_leaf and self._has_optimizer:
+                return NO_PARAMETERS, None
+            # Nothing of ours is trained, or all of it lies inside reentrant checkpoints, whose passes come later.
+            is_for_others = any(p.requires_grad and p.grad_fn is None and _will_accumulate(p) for p in self._others())
+            return (NO_PARAMETERS if is_for_others else ACCUMULATES), None
         if not is_requested:
             return NO_PARAMETERS, None
         return (CREATES_GRAPH if torch.is_grad_enabled() else RETURNS_GRADIENTS), None
@@ -161,34 +221,39 @@ class BackwardPasses:
 
         return remove
 
-    def begin_call(self, tensors: Sequence[Tensor], gradients: Any, is_for_all_leaves: bool) -> None:
-        """Notes an outermost call of `backward` and its loss."""
-        self._is_for_all_leaves = is_for_all_leaves
-        self._loss = None
-        if len(tensors) == 1 and tensors[0].numel() == 1 and not _is_batched(tensors[0]):
-            gradient = gradients if isinstance(gradients, Tensor | None) else gradients[0]
-            loss = tensors[0].detach().reshape(())
-            self._loss = loss if gradient is None else loss * gradient.detach().reshape(())
 
-    def end_call(self) -> None:
-        self._is_for_all_leaves = False
-        self._loss = None
+def _will_accumulate(leaf: Tensor) -> bool | None:
+    """Whether the pass under way adds to the gradient of a leaf; None if `autograd.grad` was asked for it."""
+    with torch.enable_grad():
+        accumulator: Any = leaf.view_as(leaf).grad_fn.next_functions[0][0]  # type: ignore[union-attr]
+    try:
+        return bool(torch._C._will_engine_execute_node(accumulator))
+    except RuntimeError:  # torch raises this for a leaf among the inputs of `autograd.grad`
+        return None
+
+
+def _call_of(roots: Sequence[Tensor], gradients: Any, is_for_all_leaves: bool) -> Call:
+    loss = factor = None
+    if len(roots) == 1 and roots[0].numel() == 1 and not _is_batched(roots[0]) and not is_in_backward():
+        loss = roots[0].detach().reshape(())
+        gradient = gradients if isinstance(gradients, Tensor | None) else gradients[0]
+        factor = None if gradient is None else gradient.detach().reshape(())
+    return Call(loss, factor, is_for_all_leaves)
 
 
 def _backward(tensors: Any, grad_tensors: Any = None, *args: Any, **kwargs: Any) -> Any:
-    global _depth  # noqa: PLW0603
-    if torch.compiler.is_compiling() or _depth or is_transforming():
+    if torch.compiler.is_compiling() or is_transforming():
         return _original_backward(tensors, grad_tensors, *args, **kwargs)
-    roots = (tensors,) if isinstance(tensors, Tensor) else tuple(tensors)
     inputs = kwargs.get("inputs", args[3] if len(args) > 3 else None)
-    listeners = tuple(_listeners)
-    for listener in listeners:
-        with suppress(Exception):
-            listener.begin_call(roots, grad_tensors, inputs is None)
-    _depth += 1
+    call = Call(None, None, inputs is None)
+    with suppress(Exception):
+        call = _call_of((tensors,) if isinstance(tensors, Tensor) else tuple(tensors), grad_tensors, inputs is None)
+    if not hasattr(_calls_of_thread, "stack"):
+        _calls_of_thread.stack = []
+    _calls_of_thread.stack.append(call)
+    _calls.append(call)
     try:
         return _original_backward(tensors, grad_tensors, *args, **kwargs)
     finally:
-        _depth -= 1
-        for listener in listeners:
-            listener.end_call()
+        _calls_of_thread.stack.remove(call)
+        _calls.remove(call)

@@ -60,12 +60,41 @@ class Hook:
         self._leading_args = leading_args
 
     def __call__(self, *args: Any) -> None:
-        # A model compiled after `watch` is compiled as if it were not watched.
+        # What is compiled after `watch` is compiled as if it were not watched.
         if not torch.compiler.is_compiling() and not is_transforming():
             self._function(*self._leading_args, *args)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return getattr, (nullcontext(), "__exit__")
+
+
+class NoticingHook(Hook):
+    """A hook that calls `on_compile` when torch.compile compiles the call around it, and `on_transform` inside one."""
+
+    def __init__(
+        self,
+        function: Callable[..., None],
+        on_compile: Callable[[], None],
+        on_transform: Callable[[], None] | None = None,
+    ) -> None:
+        super().__init__(function)
+        self._on_transform = on_transform
+
+        def notice() -> bool:
+            on_compile()
+            return True
+
+        # torch.compile calls such a function once, while it compiles, and keeps its result: nothing of it is traced.
+        notice._dynamo_marked_constant = True  # type: ignore[attr-defined]
+        self._notice = notice
+
+    def __call__(self, *args: Any) -> None:
+        if torch.compiler.is_compiling():
+            self._notice()
+        elif not is_transforming():
+            self._function(*args)
+        elif self._on_transform is not None:
+            self._on_transform()
 
 
 class Probe:

@@ -245,7 +245,7 @@ def _profile_of(model: nn.Module, run: _Pass) -> Profile:
         row.parts += parts_of([("output", 0, run.output.detach())])
     head = build_header(
         model,
-        None,
+        (),
         created=datetime.now(timezone.utc),
         every=1,
         sites=sites,

@@ -44,8 +44,9 @@ from addnorm.histogram import histograms_of
 from addnorm.live import Live
 from addnorm.model import preserve_state, unsupported_reason, unwrap_ddp
 from addnorm.operation import LastPass
-from addnorm.passes import BackwardPasses
-from addnorm.probe import Hook, Probe
+from addnorm.optimizers import Optimizers, ids_of
+from addnorm.passes import BackwardPasses, Call, Replaced, is_in_backward
+from addnorm.probe import Hook, NoticingHook, Probe
 from addnorm.recording import Recording, changes_entry, read, recording_from_header
 from addnorm.rows import Fetch, Part, PendingRow, Rows, parts_of
 from addnorm.rules import Diagnostic, sorted_by_severity, unknown_rules_message
@@ -66,10 +67,11 @@ from addnorm.weights import Sample, Weights, update_norms
 from addnorm.writer import Writer
 
 Detail = Literal["", "heads", "histograms"]
-Overlap = Literal["all", "some", "none"]
+OptimizerChoice = torch.optim.Optimizer | Sequence[torch.optim.Optimizer] | None
 SiteSelection = Literal["auto"] | str | Iterable[str] | Mapping[str, nn.Module]
 
 FULL_ROW_INTERVAL = 64  # rows between two with updates and cosines, after the first ones
+MAX_LISTED = 8  # names in a note
 MAX_REASON_CHARS = 500  # of an error
 FORMAT_FIELDS = ("sites", "blocks", "heads", "weights", "bins")  # of the header; a resumed file must have the same
 
@@ -80,7 +82,7 @@ def watch(
     model: nn.Module,
     path: str | os.PathLike[str] | None = None,
     *,
-    optimizer: torch.optim.Optimizer | None = None,
+    optimizer: OptimizerChoice = None,
     scaler: Any = None,
     every: int = 1,
     sites: SiteSelection = "auto",
@@ -94,6 +96,7 @@ def watch(
     """Records signal and gradient along the residual stream of `model` to a file that can be read while it grows.
 
     Every update of `optimizer` closes a row, before the weights change; without an optimiser, `recorder.step()` does.
+    Several optimisers that share an update are given as a list.
     `scaler`: AMP's GradScaler, whose scale is divided out. `every`: steps per row. `sites`: "auto", globs of module
     names, or modules by site name. `meta`: stored in the header, as JSON. `to`: TensorBoard's `SummaryWriter` or a run
     of Weights & Biases or Trackio, which receive a few numbers of each row, beside a file or without one.
@@ -130,7 +133,7 @@ class Recorder(Display):
         model: nn.Module,
         path: str | os.PathLike[str] | None = None,
         *,
-        optimizer: torch.optim.Optimizer | None = None,
+        optimizer: OptimizerChoice = None,
         scaler: Any = None,
         every: int = 1,
         sites: SiteSelection = "auto",
@@ -150,8 +153,7 @@ class Recorder(Display):
         self._requested_path = path
         self.path = Path(os.devnull if path is None else path)
         self._model = compile_wrapper(unwrap_ddp(model))
-        self._optimizer = _unwrap_optimizer(optimizer)
-        self._is_opaque_optimizer = optimizer is not None and self._optimizer is None
+        self._optimizers = Optimizers(optimizer)
         self._scaler = scaler
         self._every = every
         self._meta = dict(meta or {})
@@ -185,16 +187,31 @@ class Recorder(Display):
         self._row = PendingRow(0)
         self._last_row: PendingRow | None = None  # the last closed row, whose loss may still come
         self._update: tuple[PendingRow, list[Sample]] | None = None  # a row and the weights before its update
-        self._overlaps: WeakKeyDictionary[torch.optim.Optimizer, Overlap] = WeakKeyDictionary()
-        self._backward = BackwardPasses(self._trained, self._begin_backward, self._end_backward)
+        self._backward = BackwardPasses(
+            self._own_parameters,
+            self._model.parameters,
+            self._begin_backward,
+            self._end_backward,
+            has_optimizer=bool(self._optimizers.given),
+        )
         self._step = 0
         self._step_at_update = 0  # the step when the update under way began
         self._passes = 0  # number of forward passes in the step so far
+        self._open_passes: set[int] = set()  # those whose gradients no other optimiser has used
         self._paused = 0  # number of `pause` blocks around the present code
         self._update_has_closure = False
         self._clips = False  # the loop clips gradients
         self._is_in_own_pass = False  # a pass that the recorder itself makes
-        self._passes_are_for_other = False  # another optimiser has used the gradients of the passes so far
+        self._closes_after_backward = False  # the update is made inside the backward pass
+        self._is_update_compiled = False  # no hook hears the update
+        self._weight_versions = 0  # at the last forward pass, to notice an update that no hook hears
+        self._updates_in_backward = False  # so far
+        self._samples: list[Sample] = []  # of the weights before an update that no hook precedes
+        self._is_called_elsewhere = ""  # where the model is called so that no hook sees its tensors
+        self._unheard_steps = 0  # with gradients and without a forward pass
+        self._tells_first = False  # the loop tells a loss before its step, in a model whose passes are not heard
+        self._rows_closed = 0
+        self._has_turns = False  # it was said that optimisers step in turns
         self._gradient_version = -1  # version counter at the end of a backward pass, to detect clipping
         self._alarms: Alarms | None = None
         self._last_pass: LastPass | None = None  # for the operation that made a non-finite number
@@ -204,8 +221,9 @@ class Recorder(Display):
         self._created = datetime.now(timezone.utc)
         self._rows = Rows(self._write)
         self._rows_written = 0
+        self._has_header = False  # the file has it
         self._is_failing = False
-        self._header: Mapping[str, Any] = {}
+        self._header: dict[str, Any] = {}
         self._empty_recording = Recording()  # with the header alone
         self._earlier = Recording()  # the content of the resumed file
         self._evidence = Evidence()
@@ -246,16 +264,21 @@ class Recorder(Display):
         """Registers the hooks on model, optimiser and scaler."""
         if called:
             after = Hook(lambda _model, _args, _kwargs, output: self.end_pass(output))
-            self._undo.append(hook_calls(self._model, Hook(self._before_call), after))
+            before_call = NoticingHook(self._before_call, self._on_compiled_call, self._on_transform)
+            self._undo.append(hook_calls(self._model, before_call, after))
         if self._detail == "heads":
             self._heads = Heads(self._model, self._record_heads)
             self._undo += self._heads.undo
-        if self._is_opaque_optimizer:
-            _warn("this optimizer is none of torch's, and no hook hears it: call recorder.step() before every update")
-        if self._optimizer is not None:
-            self._undo.append(self._optimizer.register_step_pre_hook(Hook(self._before_update)).remove)
-            self._undo.append(self._optimizer.register_step_post_hook(Hook(self._after_update)).remove)
-            self._undo.append(register_optimizer_step_pre_hook(self._before_other_update).remove)
+        if self._optimizers.strangers:
+            _warn(_strangers_sentence(self._optimizers))
+        if not called:  # the loop tells the updates
+            return
+        for optimizer in self._optimizers.given:
+            before = NoticingHook(self._before_update, self._on_compiled_update)
+            self._undo.append(optimizer.register_step_pre_hook(before).remove)
+            self._undo.append(optimizer.register_step_post_hook(Hook(self._after_update)).remove)
+        if self._optimizers.given:
+            self._undo.append(register_optimizer_step_pre_hook(Hook(self._before_other_update)).remove)
         self._undo.append(add_scaler_listener(self._on_scaler))
 
     def _resume_from(self, earlier: Recording) -> None:
@@ -381,9 +404,8 @@ class Recorder(Display):
         self._stance.close()
         if self._is_in_own_pass:
             return
+        self._close_unheard_update()
         self._measure_update()
-        if self._passes_are_for_other:
-            self._drop_passes()
         if not self._is_recorded_pass or self._has_no_sites:
             self._set_listening(False)
         elif self._weights is None:
@@ -410,6 +432,7 @@ class Recorder(Display):
             self._set_listening(self._is_recorded_step)  # checkpointing may still compute a part again
             return
         self._passes += 1
+        self._open_passes.add(self._pass_number)
         if self._tracer is not None:
             tracer = self._tracer
             self._tracer = None
@@ -422,22 +445,13 @@ class Recorder(Display):
         elif self._probe is not None:
             self._probe.end()
             self._evidence.record_calls(self._row, self._probe)
+        self._prepare_for_updates_in_backward()
         tensor = output_of(output) if self._is_recorded_step else None
         if tensor is not None:
             self._row.parts += parts_of([("output", 0, tensor.detach())], pass_number=self._pass_number)
         loss = output.get("loss") if isinstance(output, Mapping) else getattr(output, "loss", None)
         if isinstance(loss, Tensor) and not self._row.loss_from_loop:
             self._record_loss(loss, from_loop=False)
-
-    def _drop_passes(self) -> None:
-        """Drops the passes since the last update: their gradients were for another optimiser."""
-        self._passes_are_for_other = False
-        self._passes = 0
-        self._row = PendingRow(self._step)
-        if self._probe is not None:
-            self._probe.forget()
-            self._probe.release()
-        self._backward.begin_row()
 
     def _measure_input(self, inputs: Iterable[Any]) -> None:
         """Measures the first numeric tensor that the model receives."""
@@ -450,27 +464,45 @@ class Recorder(Display):
         if self._is_recorded_pass and not self._is_in_own_pass:
             self._safely(lambda: self._row.heads.append((self._pass_number, start, Fetch(squares))))
 
-    def _trained(self) -> Iterator[Tensor]:
-        """The tensors that updates change."""
-        yield from self._model.parameters()
-        yield from _parameters_of(self._optimizer)
+    def _expected_parameters(self) -> Iterable[Tensor]:
+        """The tensors that should receive a gradient."""
+        if not self._optimizers.given:
+            return self._own_parameters()
+        return self._optimizers.parameters() if self._optimizers.lead or self._updates_in_backward else []
 
-    def _begin_backward(self, replaces: bool, pass_number: int, loss: Tensor | None) -> None:
-        """Begins a backward pass that counts. With `replaces`, the earlier ones no longer count."""
-        if replaces and self._probe is not None:
+    def _own_parameters(self) -> list[Tensor]:
+        """The tensors that updates change: of the model if the optimisers have any of it, and theirs."""
+        held = self._optimizers.parameters()
+        if held and not {id(p) for p in held}.isdisjoint(map(id, self._parameters.values())):
+            return held
+        return [*self._model.parameters(), *held]
+
+    def _begin_backward(self, pass_number: int, replaced: Replaced, accumulates: bool, call: Call | None) -> None:
+        """Begins a backward pass that counts."""
+        if replaced and self._probe is not None:
             self._row.reached |= self._probe.reached()
             others = self._probe.put_aside(pass_number)
             self._row.parts += parts_of([("grad", site, grad) for site, grad in others])
             self._row.put_aside()
-        if loss is not None:
-            self._row.roots.append(Fetch(loss.clone()))
-        if not self._update_has_closure:
+        if call is not None and call.loss is not None:
+            self._row.roots.append(Fetch(call.loss.clone() if call.factor is None else call.loss * call.factor))
+            self._row.root_losses.append(call.loss)
+        if replaced == "zeroed":
+            self._row.leftover = None
+        if accumulates and not self._update_has_closure:
             self._evidence.measure_leftover_gradient(self._row)
 
     def _end_backward(self) -> None:
         """Measures all gradients at the end of a backward pass if they may be clipped or changed before the update."""
+        if self._closes_after_backward:
+            self._closes_after_backward = False
+            self._close_row_and_notify()
+            return
         if self._weights is None or _process_count() > 1:
             return
+        may_be_compiled = self._is_update_compiled or (self._step == 0 and "torch._dynamo" in sys.modules)
+        if may_be_compiled and self._optimizers.given:
+            self._safely(self._measure_before_unheard_update)
         if self._backward.first_evaluation_only:
             self._safely(self._store_first_gradients)
         elif self._clips:
@@ -600,49 +632,99 @@ class Recorder(Display):
 
     # --- rows ---
 
-    def _before_update(self, _optimizer: Any, args: Any, kwargs: Any) -> None:
+    def _before_update(self, optimizer: torch.optim.Optimizer, args: Any, kwargs: Any) -> None:
         """Closes the row, unless the update has a closure, which makes the passes."""
-        self._update_has_closure = _has_closure(args, kwargs)
+        if is_in_backward():
+            self._optimizers.note_step(optimizer)
+            self._closes_after_backward = self._updates_in_backward = True
+            return
+        has_closure = _has_closure(args, kwargs)
+        if not self._optimizers.begins_row(optimizer, has_passes=has_closure or self._backward.has_counted):
+            if optimizer in self._optimizers.in_turns and not self._has_turns:
+                self._has_turns = True
+                self._note(_turns_sentence(self._optimizers))
+            return
+        self._forget_early_measurements()
+        self._update_has_closure = has_closure
         self._step_at_update = self._step
-        self._backward.first_evaluation_only = self._update_has_closure and isinstance(
-            self._optimizer, torch.optim.LBFGS
-        )
-        if not self._update_has_closure:
+        self._backward.first_evaluation_only = has_closure and isinstance(optimizer, torch.optim.LBFGS)
+        if not has_closure:
             self._close_row_and_notify()
 
-    def _after_update(self, _optimizer: Any, _args: Any, _kwargs: Any) -> None:
+    def _after_update(self, optimizer: torch.optim.Optimizer, _args: Any, _kwargs: Any) -> None:
+        if is_in_backward() or optimizer is not self._optimizers.lead:
+            return
         # An optimiser inside this one may have closed the row already.
         closes_row = self._update_has_closure and self._step == self._step_at_update
-        self._safely(self._close_row if closes_row else self._measure_update)
+        if closes_row:
+            self._safely(self._close_row)
+        elif self._optimizers.is_alone:
+            self._safely(self._measure_update)  # of several, when all have stepped
         self._backward.first_evaluation_only = False
         if closes_row:
             self._notify()
 
     def _before_other_update(self, optimizer: torch.optim.Optimizer, args: Any, kwargs: Any) -> None:
-        """Drops the passes for another optimiser.
-
-        An optimiser with the same parameters is wrapped around ours, or ours around it, and closes the row.
-        """
-        if not self._passes or optimizer is self._optimizer:
+        """Closes the row at a step of an optimiser around ours, or inside it; passes are left to any other."""
+        if optimizer in self._optimizers.given:
             return
-        if optimizer not in self._overlaps:
-            self._overlaps[optimizer] = self._overlap_with(optimizer)
-        overlap = self._overlaps[optimizer]
-        if overlap == "all":
-            if not _has_closure(args, kwargs):
+        if is_in_backward():
+            self._updates_in_backward = True
+        elif self._optimizers.is_same_update(optimizer):
+            if self._passes and not _has_closure(args, kwargs):
+                self._optimizers.closer = optimizer
+                self._forget_early_measurements()
                 self._close_row_and_notify()
-            return
-        self._passes_are_for_other = True
-        if overlap == "none":
-            self._safely(self._drop_passes)
+        elif self._optimizers.given:
+            self._optimizers.others.add(optimizer)
+            shares = not ids_of([optimizer]).isdisjoint(map(id, self._parameters.values()))
+            self._open_passes -= self._backward.touched - (self._backward.counted if shares else set())
 
-    def _overlap_with(self, optimizer: torch.optim.Optimizer) -> Overlap:
-        """Which of our optimiser's parameters another one updates too."""
-        ours = {id(p) for p in _parameters_of(self._optimizer)}
-        others = {id(p) for p in _parameters_of(optimizer)}
-        if ours == others:
-            return "all"
-        return "some" if others & {id(p) for p in self._model.parameters()} else "none"
+    # --- updates that no hook hears, and updates inside the backward pass ---
+
+    def _on_compiled_update(self) -> None:
+        """Notices that torch.compile compiles a step of the optimiser. Called while it does."""
+        if not self._is_update_compiled:
+            self._is_update_compiled = True
+            self._note(
+                "The optimizer's step is compiled (torch.compile), where no hook runs: a row is closed when the next "
+                "forward pass begins, with gradients as the backward pass left them, before any clipping."
+            )
+
+    def _measure_before_unheard_update(self) -> None:
+        """Measures weights and gradients at the end of a backward pass, because the update may not be heard."""
+        self._row.first_gradients = self._gradients()
+        self._set_scales(self._row, skipped=False)
+        self._take_samples()
+
+    def _forget_early_measurements(self) -> None:
+        """Discards what was measured in case no hook hears the update, because one does."""
+        self._samples = []
+        self._row.first_gradients = []
+        self._row.lr = None
+
+    def _close_unheard_update(self) -> None:
+        """Closes the row if the weights have changed in an update that is compiled."""
+        if self._is_update_compiled or (self._step == 0 and self._optimizers.given):
+            versions = sum(p._version for p in self._own_parameters())
+            has_changed = versions != self._weight_versions
+            self._weight_versions = versions
+            if self._is_update_compiled and has_changed and self._passes:
+                self._close_row_and_notify()
+
+    def _prepare_for_updates_in_backward(self) -> None:
+        """Listens to gradients as they come where a hook may use and discard them, and keeps the weights before it."""
+        weights = self._weights
+        if weights is None or not self._is_recorded_step:
+            return
+        if self._updates_in_backward or weights.have_hooks():
+            if not weights.is_listening:
+                self._undo.append(weights.listen())
+            self._take_samples()
+
+    def _take_samples(self) -> None:
+        if self._weights is not None and _is_full_row(self._step, self._every):
+            self._samples = self._weights.samples()
 
     def _close_row_and_notify(self) -> None:
         self._safely(self._close_row)
@@ -653,30 +735,58 @@ class Recorder(Display):
         self._last_row = None
         if self._alarms is not None and previous is not None and previous.losses:
             self._alarms.check_loss(previous.step, previous.loss() or 0.0)
-        self._passes_are_for_other = False
+        if self._weights is None and not self._passes and not self._paused:
+            self._notice_unheard_pass()
         if self._has_no_sites and self._weights is None:
             self._blocks = blocks_by_name(self._model)
             self._write_header()
         if self._is_recorded_step and self._weights is not None and (self._passes or self._has_no_sites):
             self._finish_row(self._row, self._weights, skipped)
-        elif self._step == 0 and not self._passes and not self._paused:
-            _warn(
-                "a step was taken without a forward pass of the model with gradients; it is not recorded. A model that "
-                "is compiled is compiled first and watched then: watch(torch.compile(model))"
-            )
         if self._probe is not None:
             self._probe.forget()
             self._probe.release()
         self._backward.begin_row()
         self._evidence.end_step(skipped=skipped)
+        self._optimizers.begin_row()
         self._step += 1
         self._passes = 0
+        self._open_passes = set()
         self._row = PendingRow(self._step)
         if self._live is not None:
             self._live.refresh()
         failure = self._writer.failure if self._writer is not None else None
         if failure is not None:
             raise failure
+
+    def _notice_unheard_pass(self) -> None:
+        """Says that a step has no forward pass, and records the weights alone where gradients come without any."""
+        has_gradient = any(p.grad is not None for p in self._own_parameters())
+        self._unheard_steps += has_gradient
+        if has_gradient and (self._is_called_elsewhere or self._unheard_steps > 1):
+            self._has_no_sites = True
+            where = self._is_called_elsewhere or (
+                "where no hook runs: in part, as a copy, or compiled; a model is compiled first and watched then"
+            )
+            self._note(f"The model is called {where}. Only loss and weights are recorded.")
+        elif self._step == 0:
+            _warn("a step was taken without a forward pass of the model with gradients; it is not recorded")
+
+    def _on_compiled_call(self) -> None:
+        self._is_called_elsewhere = (
+            "inside what torch.compile has compiled, where no hook runs; a model is compiled first and watched then, "
+            "watch(torch.compile(model))"
+        )
+
+    def _on_transform(self) -> None:
+        if not self._is_called_elsewhere:
+            self._is_called_elsewhere = "inside a transform of torch.func, where tensors hold no numbers"
+
+    def _note(self, sentence: str) -> None:
+        """Warns, and adds a note to the header, which is written with the first row."""
+        self.sites = sites_with_notes(self.sites, [*self.sites.notes, sentence])
+        if self._header:
+            self._header["notes"].append(sentence)
+        _warn(sentence)
 
     def _finish_row(self, row: PendingRow, weights: Weights, skipped: bool) -> None:
         """Adds the last measurements before the update to a row, and queues it for writing."""
@@ -685,20 +795,28 @@ class Recorder(Display):
             row.take_back()
         self._collect_pass()
         row.parts += row.first_gradients or self._gradients()
+        weights.forget_incoming()
         if 0 <= self._gradient_version < weights.gradient_version():
             self._clips = True
         self._gradient_version = -1
         self._set_scales(row, skipped)
-        self._evidence.fill_row(row)
+        self._evidence.fill_row(row, self._expected_parameters(), has_gradient=self._backward.holder is not None)
+        if self._rows_closed and self._optimizers.given:
+            row.unheld = weights.unheld((*self._optimizers.given, *self._optimizers.others))
+        self._rows_closed += 1
         row.seconds = time.monotonic() - self._start_time
         row.skipped = skipped
-        row.by_optimizer = self._optimizer is not None
+        row.by_optimizer = bool(self._optimizers.given)
         self._rows.add(row)
         self._last_row = row
         if self._alarms is not None:
             self._alarms.check_row(self._empty_recording.single_row(row.line(self._header)), self._find_operation)
+        samples = self._samples
+        self._samples = []
         if not skipped and not self._update_has_closure and _is_full_row(self._step, self._every):
-            self._update = (row, weights.samples())
+            self._update = (row, samples or weights.samples())
+        if samples:  # the update is over
+            self._measure_update()
 
     def _find_operation(self, quantity: str) -> str:
         """The operation that made the first non-finite number of the last pass; empty if it is unknown."""
@@ -720,22 +838,25 @@ class Recorder(Display):
 
     def _set_scales(self, row: PendingRow, skipped: bool) -> None:
         """Adds the learning rate and AMP's scale to a row, as they are before the update."""
-        if self._optimizer is not None:
-            lr = self._optimizer.param_groups[0].get("lr")
+        optimizer = self._optimizers.first
+        if row.lr is not None:
+            return
+        if optimizer is not None:
+            lr = optimizer.param_groups[0].get("lr")
             row.lr = Fetch(lr.detach().clone()) if isinstance(lr, Tensor) else lr
         if self._scaler is not None and self._scaler.is_enabled():
             row.scale = Fetch(scale_of(self._scaler))
-            row.weights_scaled = not skipped and not is_unscaled(self._scaler, self._optimizer)
+            row.weights_scaled = not skipped and not is_unscaled(self._scaler, optimizer)
 
     def _measure_update(self) -> None:
         """Adds the size of an update to its row, after the update."""
         if self._update is not None:
             row, samples = self._update
             self._update = None
-            row.parts += update_norms(samples)
+            row.parts += update_norms(self._optimizers.moved(samples))
 
     def _record_loss(self, loss: Tensor | float, from_loop: bool) -> None:
-        row = self._row if self._passes else self._last_row
+        row = self._row_of_loss(loss)
         if row is None or (row.loss_from_loop and not from_loop) or self._backward.is_complete:
             return
         if from_loop and not row.loss_from_loop:
@@ -748,15 +869,31 @@ class Recorder(Display):
             mean = torch.tensor(float(loss), dtype=torch.float64)
         row.losses.append(Fetch(mean))
 
+    def _row_of_loss(self, loss: Tensor | float) -> PendingRow | None:
+        """The row of a loss: the one whose backward pass it began, else the one under way if it has open passes."""
+        rows = [row for row in (self._row, self._last_row) if row is not None]
+        if isinstance(loss, Tensor):
+            for row in rows:
+                if any(root.data_ptr() == loss.data_ptr() for root in row.root_losses):
+                    return row
+        if self._has_no_sites and not self._passes:
+            return self._row if self._tells_first else self._last_row
+        if self._weights is None and not self._passes and (self._tells_first or not self._unheard_steps):
+            self._tells_first = True
+            return self._row
+        return self._row if self._open_passes else self._last_row
+
     def _on_scaler(self, scaler: Any, optimizer: Any, is_over: bool) -> None:
         """Adopts a scaler that scales this model's loss, and closes the row of an update that it skips."""
-        if self._scaler is None and optimizer is self._optimizer and self._passes:
+        is_ours = optimizer in self._optimizers.given and self._optimizers.lead in (None, optimizer)
+        adopts = is_ours or (optimizer is None and not self._optimizers.given)
+        if self._scaler is None and adopts and self._passes:
             self._scaler = scaler
-        if scaler is not self._scaler or optimizer is None or optimizer is not self._optimizer:
+        if scaler is not self._scaler or not is_ours:
             return
         if not is_over:
             self._step_at_update = self._step
-        elif self._step == self._step_at_update:
+        elif self._step == self._step_at_update and self._passes:
             self._safely(lambda: self._close_row(skipped=True))
             self._notify()
 
@@ -766,7 +903,7 @@ class Recorder(Display):
         self._weights = Weights(self._model, self._blocks, self._parameters)
         line = build_header(
             self._model,
-            self._optimizer,
+            self._optimizers.given,
             created=self._created,
             every=self._every,
             sites=self.sites,
@@ -779,13 +916,9 @@ class Recorder(Display):
         )
         self._header = line
         self._empty_recording = recording_from_header(line)
-        updated = self._model.parameters() if self._optimizer is None else _parameters_of(self._optimizer)
-        self._evidence.begin(self._weights, updated, line.get("calls", ()), resumed=bool(self._earlier.header))
-        if self._writer is None:
-            return
-        if self._earlier.header and self._continue_file(self._writer, self._earlier.header):
-            return
-        self._writer.write(lambda: [line])
+        self._evidence.begin(self._weights, line.get("calls", ()), resumed=bool(self._earlier.header))
+        if self._writer is not None and self._earlier.header:
+            self._has_header = self._continue_file(self._writer, self._earlier.header)
 
     def _continue_file(self, writer: Writer, earlier: Mapping[str, Any]) -> bool:
         """Cuts the resumed file before the present step. For another format, opens a new file and returns False."""
@@ -811,8 +944,33 @@ class Recorder(Display):
 
     def _write(self, row: PendingRow) -> None:
         if self._writer is not None:
+            self._queue_header(self._writer)
             is_queued = self._writer.write(lambda: self._lines_of(row))
             self._rows_written += int(is_queued)
+
+    def _queue_header(self, writer: Writer) -> None:
+        """Writes the header, with all notes until the first row."""
+        if self._header and not self._has_header:
+            self._has_header = True
+            if note := self._note_on_foreign_blocks():
+                self._header["notes"].append(note)
+            header = dict(self._header)
+            writer.write(lambda: [header])
+
+    def _note_on_foreign_blocks(self) -> str:
+        """Names the blocks whose matrices are in none of the optimisers that were given; empty without any."""
+        held = ids_of(self._optimizers.given)
+        names = [
+            block.name
+            for block in self._blocks
+            if held and held.isdisjoint(id(self._parameters.get(name)) for name in block.parameters)
+        ]
+        if not names or len(names) == len(self._blocks):
+            return ""
+        listed = ", ".join(names[:MAX_LISTED]) + (f" and {len(names) - MAX_LISTED} more" if names[MAX_LISTED:] else "")
+        others = ", ".join(sorted({type(one).__name__ for one in self._optimizers.others}))
+        seen = f"; {others} stepped too" if others else ""
+        return f"{listed}: in none of the optimizers that watch was given, so their updates are left out{seen}."
 
     def _lines_of(self, row: PendingRow) -> list[dict[str, Any]]:
         """The entries of a row and of its new sentences in the file. Called by the writer's thread."""
@@ -831,6 +989,7 @@ class Recorder(Display):
 
     def _end(self, end: str, reason: str) -> None:
         """Removes all hooks and writes the last line. Raises nothing."""
+        self._safely(self._close_unheard_update)
         writer = self._writer
         self._writer = None
         if writer is None or os.getpid() != self._process:
@@ -841,6 +1000,7 @@ class Recorder(Display):
             _ignore_errors(self._write_header)
         _ignore_errors(self._measure_update)
         _ignore_errors(self._rows.finish)
+        _ignore_errors(lambda: self._queue_header(writer))
         self._writer = None
         dropped = writer.dropped + self._rows.dropped
         last = {"end": end, "reason": reason[:MAX_REASON_CHARS], "rows": self._rows_written, "dropped": dropped}
@@ -905,21 +1065,24 @@ def _check_arguments(
         raise ValueError("path: there is neither a file nor a dashboard to record to")
 
 
-def _unwrap_optimizer(optimizer: Any) -> torch.optim.Optimizer | None:
-    """The optimiser inside wrappers such as accelerate's and Lightning's; None if it has no hooks."""
-    while isinstance(inner := getattr(optimizer, "optimizer", None), torch.optim.Optimizer):
-        optimizer = inner
-    return optimizer if hasattr(optimizer, "_optimizer_step_pre_hooks") else None
+def _strangers_sentence(optimizers: Optimizers) -> str:
+    names = ", ".join(dict.fromkeys(optimizers.strangers))
+    if optimizers.given:
+        return f"optimizer: no optimizer of torch's is {names}, which no hook hears; the others are recorded"
+    return "this optimizer is none of torch's, and no hook hears it: call recorder.step() before every update"
+
+
+def _turns_sentence(optimizers: Optimizers) -> str:
+    others = ", ".join(type(one).__name__ for one in optimizers.in_turns)
+    return (
+        "The optimizers step in turns, each on passes of its own: the rows are the updates of "
+        f"{type(optimizers.lead).__name__}, the first to step; those of {others} are left out. Choose by giving one."
+    )
 
 
 def _has_closure(args: Any, kwargs: Any) -> bool:
     """Whether an update with these arguments makes passes of its own."""
     return kwargs.get("closure") is not None or any(arg is not None for arg in args[1:2])
-
-
-def _parameters_of(optimizer: torch.optim.Optimizer | None) -> Iterator[Tensor]:
-    for group in optimizer.param_groups if optimizer is not None else ():
-        yield from group["params"]
 
 
 def _is_full_row(step: int, every: int) -> bool:

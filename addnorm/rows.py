@@ -114,6 +114,7 @@ class PendingRow:
     loss_from_loop: bool = False  # `recorder.loss` was called; otherwise the loss comes from the model's output
     losses_are_shares: bool = False  # the loss of the step is their sum
     roots: list[Fetch] = field(default_factory=list)  # the losses that `backward` was called on
+    root_losses: list[Tensor] = field(default_factory=list)  # the same without a factor, to know one that is told
     lr: float | Fetch | None = None
     scale: Fetch | None = None  # AMP's factor on the loss
     weights_scaled: bool = False  # the gradients of the weights are still multiplied by `scale`
@@ -121,6 +122,7 @@ class PendingRow:
     first_gradients: list[Part] = field(default_factory=list)  # norms after the first pass, if later passes follow
     block_of: Sequence[int] = ()  # block index of each matrix
     expected: Collection[int] = ()  # indices of the matrices that should receive a gradient
+    unheld: Sequence[int] = ()  # indices of matrices with a gradient that no optimizer holds
     thawed: Sequence[int] = ()  # indices of frozen matrices that receive a gradient
     calls: Sequence[int] = ()  # calls of each site's module, if they differ from the first pass
     leftover: Fetch | None = None  # norm of a gradient that the previous step did not zero
@@ -236,6 +238,7 @@ class PendingRow:
         facts = {
             "absent": [matrix for matrix in expected if matrix not in squares],
             "zero": [matrix for matrix, square in squares.items() if square == 0],
+            "unheld": list(self.unheld),
             "thawed": list(self.thawed),
             "calls": list(self.calls),
         }

@@ -11,8 +11,9 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from heapq import heappop, heappush
+from itertools import permutations
 
-from addnorm.trace import Graph, Node
+from addnorm.trace import SUBTRACTIONS, Graph, Node
 
 MAX_SHORTCUT_CALLS = 2  # calls with parameters on a skip that changes the shape: a convolution and its norm
 MAX_CALLS_AFTER_ADDITION = 12  # calls from an addition to its point: a norm written out, activation, dropout, views
@@ -59,7 +60,8 @@ def stream_points(graph: Graph) -> list[tuple[Node, Residual | None]]:
 def residuals_of(graph: Graph) -> list[Residual]:
     """The residual additions of a pass, in order. In a sum of several terms, only the last addition counts."""
     additions = {node.index: node for node in graph.additions}
-    residuals = [residual for node in graph.additions if (residual := _residual(node, additions)) is not None]
+    used = _parametrised_ancestors(graph)
+    residuals = [residual for node in graph.additions if (residual := _residual(node, additions, used)) is not None]
     by_node = {residual.node.index: residual for residual in residuals}
     complete = [residual for residual in residuals if not _is_term(residual.node, by_node)]
     plain = [residual for residual in complete if not residual.projected]
@@ -82,16 +84,38 @@ def is_within(name: str, owner: str) -> bool:
     return name == owner or not owner or name.startswith(f"{owner}.")
 
 
-def _residual(node: Node, additions: Mapping[int, Node]) -> Residual | None:
-    """The residual addition that a node computes; None for any other node."""
-    left, right = node.parents
-    if left.shape != node.shape or right.shape != node.shape or left is right:
+def _parametrised_ancestors(graph: Graph) -> int:
+    """A bit mask of the nodes that calls with parameters depend on."""
+    mask = 0
+    for node in graph.nodes:
+        if node.parametrised:
+            mask |= node.ancestors
+    return mask
+
+
+def _residual(node: Node, additions: Mapping[int, Node], used: int) -> Residual | None:
+    """The residual addition that a node computes; None for any other node.
+
+    A difference is one if its first term is the skip and a later call with parameters depends on it: else it may be an
+    error that the model's loss is made of. `used`: the nodes that such calls depend on.
+    """
+    is_difference = node.op in SUBTRACTIONS
+    terms = node.terms
+    if any(term.shape != node.shape for term in terms) or len({term.index for term in terms}) < 2:
         return None
-    pairs = [(skip, branch) for skip in _terms(left, additions) for branch in _terms(right, additions)]
-    pairs += [(skip, branch) for branch, skip in pairs]
+    if is_difference and not used >> node.index & 1:
+        return None
+    expanded = [list(_terms(term, additions)) for term in terms]
+    pairs = [
+        (skip, branch)
+        for first, second in permutations(range(len(terms)), 2)
+        if first == 0 or not is_difference
+        for skip in expanded[first]
+        for branch in expanded[second]
+    ]
     candidates = (_residual_of_pair(node, skip, branch) for skip, branch in pairs)
     return min(
-        (residual for residual in candidates if residual is not None),
+        (residual for residual in candidates if residual is not None and not (is_difference and residual.projected)),
         key=lambda residual: (residual.projected, residual.source.index),
         default=None,
     )
@@ -101,9 +125,9 @@ def _terms(node: Node, additions: Mapping[int, Node]) -> Iterator[Node]:
     """A tensor and, if it is a sum that no other call reads, the terms of this sum."""
     yield node
     if node.index in additions and sole_reader(node) is not None:
-        for parent in node.parents:
-            if parent.shape == node.shape:
-                yield from _terms(parent, additions)
+        for term in node.terms:
+            if term.shape == node.shape:
+                yield from _terms(term, additions)
 
 
 def _residual_of_pair(node: Node, skip: Node, branch: Node) -> Residual | None:

@@ -21,6 +21,14 @@ from addnorm.probe import Hook, Key, Place
 
 MAX_NODES = 40_000  # the masks of ancestors grow with the square of this
 ADDITIONS = {"add", "__add__", "__radd__", "add_", "__iadd__"}
+SUBTRACTIONS = {"sub", "__sub__", "sub_", "__isub__", "subtract", "subtract_"}
+# Calls that add something made of their other tensors to the first one; the name may end in "_".
+ADDITIONS_TO_FIRST = {
+    "addcmul", "addcdiv", "addmm", "addmv", "addr", "addbmm", "baddbmm",
+    "lerp", "index_add", "scatter_add", "index_put",
+}  # fmt: skip
+REDUCTIONS = {"sum", "mean"}
+CONCATENATIONS = {"stack", "cat", "concat", "concatenate"}
 VIEWS = {"contiguous", "reshape", "flatten", "clone", "float", "half", "bfloat16", "to", "type", "type_as"}
 
 
@@ -45,6 +53,7 @@ class Node:
     alias: bool = False  # has the same numbers as its only parent
     differentiable: bool = False
     overwritten: bool = False  # by a later call, in place
+    terms: tuple[Node, ...] = ()  # of a sum; of a difference, what is subtracted comes second
     children: list[Node] = field(default_factory=list)
 
     @property
@@ -162,7 +171,9 @@ class Tracer(TorchFunctionMode):
             if sources.is_constant:
                 self._parameters_of[tensor] = sources.parameters
                 continue
-            node = self._add_node(op, sources.nodes, tensor, sources.parameters)
+            node = self._add_sum(op, args, kwargs, tensor) or self._add_node(
+                op, sources.nodes, tensor, sources.parameters
+            )
             if earlier_node is not None:
                 earlier_node.overwritten = True
                 node.alias = False
@@ -172,8 +183,36 @@ class Tracer(TorchFunctionMode):
             )
             if has_trained_input and not node.differentiable:
                 self.graph.cuts.append(Cut(_cut_label(op, node), node, sources.parameters))
-            if op in ADDITIONS and len(sources.nodes) == 2:
+            node.terms = node.terms or self._terms_of(op, node)
+            if node.terms:
                 self.graph.additions.append(node)
+
+    def _add_sum(self, op: str, args: Any, kwargs: Any, tensor: Tensor) -> Node | None:
+        """The node of a call that adds to its first tensor, and one for what it adds; None for any other call."""
+        name = op.removesuffix("_")
+        if name not in ADDITIONS_TO_FIRST:
+            return None
+        if name == "index_put" and not (kwargs.get("accumulate") or args[3:4] == (True,)):
+            return None
+        values = [*args, *kwargs.values()]
+        first = self._sources([one for one, _ in tensors_in(values[:1], depth=2)]).nodes
+        others = self._sources([one for one, _ in tensors_in(values[1:], depth=2)])
+        if len(first) != 1 or not others.nodes or first[0].shape != tuple(tensor.shape):
+            return None
+        added = self._add_node(op, others.nodes, tensor, others.parameters)
+        node = self._add_node(op, (first[0], added), tensor, ())
+        node.terms = (first[0], added)
+        return node
+
+    def _terms_of(self, op: str, node: Node) -> tuple[Node, ...]:
+        """The tensors of which a call makes a sum; empty for any other call."""
+        if op in ADDITIONS or op in SUBTRACTIONS:
+            return node.parents if len(node.parents) == 2 else ()
+        is_sum = op in REDUCTIONS and len(node.parents) == 1 and node.parents[0].op in CONCATENATIONS
+        if not is_sum:
+            return ()
+        terms = tuple(part.parents[0] if part.alias else part for part in node.parents[0].parents)
+        return terms if len(terms) > 1 and all(term.shape == node.shape for term in terms) else ()
 
     def _sources(self, inputs: Sequence[Tensor]) -> Sources:
         nodes: list[Node] = []

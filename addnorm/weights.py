@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from types import MappingProxyType
 
 import torch
@@ -12,7 +14,7 @@ from torch import Tensor, nn
 
 from addnorm.blocks import Block
 from addnorm.probe import accumulate_dtype, concatenate, norms
-from addnorm.rows import NOWHERE, Fetch, Part, Target, parts_of
+from addnorm.rows import NOWHERE, Fetch, Part, Target, dense, parts_of
 
 # Numbers of a matrix that are compared before and after an update; larger matrices are sampled evenly.
 MAX_SAMPLE_NUMBERS = 65_536
@@ -49,13 +51,56 @@ class Weights:
         self._matrices = [parameters[name] for name in self.matrices]
         matrix_ids = {id(p) for p in self._matrices}
         self._others = [p for p in parameters.values() if id(p) not in matrix_ids]
+        self._incoming: dict[int, Tensor] = {}  # norms of gradients as they came, by the parameter's id
+        self.is_listening = False
         self._frozen = {name: p for name, p in parameters.items() if not p.requires_grad and p.ndim > 1}
 
     def gradients(self) -> list[Part]:
         """Norms of all gradients: `matrix` for each matrix, `other_grad` for all other parameters."""
-        measured = [("matrix", index, p.grad.detach()) for index, p in enumerate(self._matrices) if p.grad is not None]
-        others = _concatenate_small(p.grad.detach() for p in self._others if p.grad is not None)
-        return parts_of([*measured, *(("other_grad", 0, grad) for grad in others)])
+        incoming = self._incoming
+        matrices = [(index, p) for index, p in enumerate(self._matrices) if id(p) not in incoming]
+        measured = [("matrix", index, p.grad.detach()) for index, p in matrices if p.grad is not None]
+        others = _concatenate_small(
+            p.grad.detach() for p in self._others if p.grad is not None and id(p) not in incoming
+        )
+        early = [
+            ("matrix", index, p.numel(), incoming[id(p)]) for index, p in enumerate(self._matrices) if id(p) in incoming
+        ]
+        early += [("other_grad", 0, p.numel(), incoming[id(p)]) for p in self._others if id(p) in incoming]
+        return parts_of([*measured, *(("other_grad", 0, grad) for grad in others)], early)
+
+    def have_hooks(self) -> bool:
+        """Whether a hook of the loop's gets each gradient when it is there, and may use and discard it."""
+        return any(getattr(p, "_post_accumulate_grad_hooks", None) for p in self._parameters.values())
+
+    def listen(self) -> Callable[[], None]:
+        """Measures gradients as they come, before such a hook. Returns a function that ends this."""
+        self.is_listening = True
+        handles = [p.register_hook(partial(self._receive, id(p))) for p in self._parameters.values() if p.requires_grad]
+
+        def remove() -> None:
+            for handle in handles:
+                handle.remove()
+
+        return remove
+
+    def _receive(self, key: int, grad: Tensor) -> None:
+        with suppress(Exception):
+            self._incoming[key] = norms([dense(grad.detach())])
+
+    def forget_incoming(self) -> None:
+        self._incoming = {}
+
+    def has_gradient(self, indices: Iterable[int]) -> bool:
+        """Whether the gradient of one of these matrices is there, or was when it came."""
+        return any(
+            self._matrices[index].grad is not None or id(self._matrices[index]) in self._incoming for index in indices
+        )
+
+    def unheld(self, optimizers: Iterable[torch.optim.Optimizer]) -> list[int]:
+        """Indices of the matrices with a gradient that none of these optimizers holds."""
+        held = {id(p) for optimizer in optimizers for group in optimizer.param_groups for p in group["params"]}
+        return [index for index, p in enumerate(self._matrices) if p.grad is not None and id(p) not in held]
 
     def indices_of(self, parameters: Iterable[Tensor]) -> frozenset[int]:
         """Indices of the matrices that are among these parameters."""
@@ -66,10 +111,9 @@ class Weights:
         """Indices of the matrices that were frozen at first and now receive a gradient."""
         return [index for index, p in enumerate(self._frozen.values()) if p.requires_grad and p.grad is not None]
 
-    @property
-    def earliest_gradient(self) -> Tensor | None:
-        """The gradient of the first matrix, which backward computes last."""
-        return self._matrices[0].grad if self._matrices else None
+    def earliest_gradient(self, indices: Collection[int]) -> Tensor | None:
+        """The gradient of the first of these matrices, which backward computes last."""
+        return self._matrices[min(indices)].grad if indices else None
 
     def fingerprints(self) -> Fetch | None:
         """Three sums per matrix that are equal for equal matrices, shape (3 · matrices,); None without matrices.

@@ -117,6 +117,26 @@ def test_a_gradient_that_is_left_is_measured(tmp_path: Path) -> None:
     assert only(found, "AN-G3").numbers["rows"] == 3, "as many as when it was first said"
 
 
+@pytest.mark.parametrize("how", ["returned", "with a graph", "of a part"])
+@pytest.mark.parametrize("zeroed", [True, False])
+def test_gradients_that_are_read_are_not_left_over(how: str, zeroed: bool, tmp_path: Path) -> None:
+    """They are asked of autograd before `zero_grad`: for a log, a penalty, a step of meta-learning."""
+    model: Any = net()
+    optimizer = torch.optim.SGD(model.parameters(), 0.01)
+    with watch(model, tmp_path / "run.jsonl", optimizer=optimizer):
+        for k in range(10):
+            x, y = batch(k)
+            loss = nn.functional.cross_entropy(model(x), y)
+            asked = list(model[1:].parameters() if how == "of a part" else model.parameters())
+            read_ = torch.autograd.grad(loss, asked, retain_graph=True, create_graph=how == "with a graph")
+            if zeroed:
+                optimizer.zero_grad()
+            (loss + 0.01 * sum(one.square().sum() for one in read_)).backward()
+            optimizer.step()
+    found = [one.id for one in read(tmp_path / "run.jsonl").findings]
+    assert found == ([] if zeroed else ["AN-G3"])
+
+
 def test_copies_are_told_from_zeros_tied_and_unit_matrices(tmp_path: Path) -> None:
     model: Any = net(4)
     model[2] = copy.deepcopy(model[1])
