@@ -50,6 +50,15 @@ def compiled_parts(model: nn.Module) -> list[str]:
     return names
 
 
+def scripted_parts(model: nn.Module) -> list[str]:
+    """Names of the outermost modules that are scripts, inside which no hook runs."""
+    names: list[str] = []
+    for name, module in model.named_modules():
+        if isinstance(module, torch.jit.ScriptModule) and not is_hidden(name, names):
+            names.append(name)
+    return names
+
+
 def is_hidden(name: str, parts: Sequence[str]) -> bool:
     """Whether a module lies inside a compiled part, where its hooks do not run."""
     return any(name != part and (not part or name.startswith(f"{part}.")) for part in parts)

@@ -241,12 +241,12 @@ def _short_names(indices: Sequence[int], names: Sequence[str]) -> str:
     """Up to MAX_NAMES of the matrices at these indices. A module stands for its matrices if all are included."""
     chosen = [names[index] for index in indices if index < len(names)]
     others = set(names).difference(chosen)
-    short = list(dict.fromkeys(_outermost_module(name, others) for name in chosen))
+    short = list(dict.fromkeys(outermost_module(name, others) for name in chosen))
     listed = ", ".join(short[:MAX_NAMES])
     return f"{listed} and {len(short) - MAX_NAMES} more" if len(short) > MAX_NAMES else listed
 
 
-def _outermost_module(name: str, others: Collection[str]) -> str:
+def outermost_module(name: str, others: Collection[str]) -> str:
     """The outermost module of a matrix without any of `others` inside; the matrix itself if there is none."""
     parts = name.split(".")
     for length in range(1, len(parts)):

@@ -31,16 +31,17 @@ def build_header(
     ignored: Sequence[str] = (),
     details: Mapping[str, Any] | None = None,
     matrices: Sequence[str] = (),
+    frozen: Sequence[str] = (),
     graph: Graph | None = None,
 ) -> dict[str, Any]:
     """The header as a JSON object; docs/recording.md describes its keys.
 
     `every`: steps from one row to the next. `meta`: the user's own entries. `ignored`: ids of findings not to report.
-    `details`: further keys of the header. `matrices`: names of the trained weight matrices, those inside blocks first.
+    `details`: further keys of the header. `matrices`: names of the trained ones, those in
+    blocks first; `frozen`: of the others.
     `graph`: the graph of the traced forward pass, if there is one.
     """
     blocks = list(blocks)
-    frozen_matrices = [plain_name(name) for name, p in model.named_parameters() if not p.requires_grad and p.ndim > 1]
     parameters = list(model.parameters())
     sizes = {name: p.numel() for name, p in model.named_parameters()}
     first = parameters[0] if parameters else torch.empty(0)
@@ -61,7 +62,7 @@ def build_header(
             for block in blocks
         ],
         "matrices": list(map(plain_name, matrices)),
-        **({"frozen": frozen_matrices} if frozen_matrices else {}),
+        **({"frozen": list(map(plain_name, frozen))} if frozen else {}),
         **(_graph_entries(graph, sites, matrices) if graph else {}),
         **(details or {}),
         "notes": list(sites.notes),

@@ -27,7 +27,7 @@ def unsupported_reason(model: nn.Module) -> str:
             "This model is copied in every step (DataParallel), and the copies cannot be watched; "
             "DistributedDataParallel can."
         )
-    if "ScriptModule" in class_names:
+    if isinstance(model, torch.jit.ScriptModule):
         return "This model is a script (torch.jit), inside which hooks see nothing."
     return ""
 

@@ -121,11 +121,6 @@ class BackwardPasses:
         return is_counted
 
     @property
-    def has_counted(self) -> bool:
-        """Whether the row has a backward pass."""
-        return self._rank != NO_PARAMETERS
-
-    @property
     def holder(self) -> Tensor | None:
         """A parameter to whose gradient the row's passes have added."""
         return self._holder

@@ -252,6 +252,7 @@ def _profile_of(model: nn.Module, run: _Pass) -> Profile:
         blocks=blocks,
         meta={},
         matrices=weights.matrices,
+        frozen=weights.frozen,
         graph=tracer.graph if tracer.failure is None else None,
     )
     line = row.line(head)

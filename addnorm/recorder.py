@@ -22,13 +22,15 @@ from torch.optim.optimizer import register_optimizer_step_pre_hook
 
 from addnorm.alarms import FACTOR, Alarm, Alarms
 from addnorm.amp import add_scaler_listener, is_unscaled, scale_of
-from addnorm.blocks import Block, blocks_by_name, blocks_of
+from addnorm.blocks import Block, blocks_by_name, blocks_of, trained_matrices
 from addnorm.compiled import (
     SET_STANCE,
     compile_wrapper,
     compiled_parts,
     force_eager,
     hook_calls,
+    plain_name,
+    scripted_parts,
     unwrap_compiled,
     visible_graph,
 )
@@ -37,6 +39,7 @@ from addnorm.cosine import cosines_of
 from addnorm.detail import Heads
 from addnorm.display import Display
 from addnorm.evidence import Evidence
+from addnorm.faults import outermost_module
 from addnorm.first_pass import FirstPass
 from addnorm.format import BINS, VERSION
 from addnorm.header import build_header
@@ -205,6 +208,7 @@ class Recorder(Display):
         self._closes_after_backward = False  # the update is made inside the backward pass
         self._is_update_compiled = False  # no hook hears the update
         self._weight_versions = 0  # at the last forward pass, to notice an update that no hook hears
+        self._hears_optimizers = False  # by hooks
         self._updates_in_backward = False  # so far
         self._samples: list[Sample] = []  # of the weights before an update that no hook precedes
         self._is_called_elsewhere = ""  # where the model is called so that no hook sees its tensors
@@ -222,6 +226,8 @@ class Recorder(Display):
         self._rows = Rows(self._write)
         self._rows_written = 0
         self._has_header = False  # the file has it
+        self._is_foreign = False  # the file to resume is no recording
+        self._is_closed = False
         self._is_failing = False
         self._header: dict[str, Any] = {}
         self._empty_recording = Recording()  # with the header alone
@@ -241,13 +247,11 @@ class Recorder(Display):
         if reason := unsupported_reason(self._model):
             _warn(f"{reason} Nothing is recorded.")
             return
-        path = self._requested_path
         try:
-            if self._resume is not False and path is not None and Path(path).is_file():
-                self._resume_from(read(path, growing=True))
-            self._writer = Writer(path, resume=bool(self._earlier.header))
-        except OSError as error:
-            _warn(f"{self.path} cannot be written ({error.strerror or error}). Nothing is recorded.")
+            self._writer = self._open(self._requested_path)
+        except (OSError, ValueError) as error:  # ValueError: a path with a null character
+            reason = getattr(error, "strerror", None) or error
+            _warn(f"{self.path} cannot be written ({reason}). Nothing is recorded.")
             return
         self.path = self._writer.path
         _watched[unwrap_compiled(self._model)] = self
@@ -260,6 +264,23 @@ class Recorder(Display):
         self._hook(called)
         atexit.register(self.close)
 
+    def _open(self, path: str | os.PathLike[str] | None) -> Writer:
+        """Opens the file, or the one to resume, unless that is none of ours or another recorder writes it."""
+        if self._resume is not False and path is not None and Path(path).is_file():
+            earlier = read(path, growing=True)
+            if earlier.header:
+                with contextlib.suppress(BlockingIOError):
+                    writer = Writer(path, resume=True)
+                    self._resume_from(read(path, growing=True))
+                    return writer
+            elif Path(path).stat().st_size:
+                self._is_foreign = True
+        writer = Writer(path)
+        if self._resume is not False and path is not None and writer.path != Path(path):
+            reason = "is no recording" if self._is_foreign else "is being written by another recorder"
+            _warn(f"{path} {reason}: it stays as it is, and a new recording begins in {writer.path}")
+        return writer
+
     def _hook(self, called: bool) -> None:
         """Registers the hooks on model, optimiser and scaler."""
         if called:
@@ -271,20 +292,18 @@ class Recorder(Display):
             self._undo += self._heads.undo
         if self._optimizers.strangers:
             _warn(_strangers_sentence(self._optimizers))
-        if not called:  # the loop tells the updates
-            return
-        for optimizer in self._optimizers.given:
+        self._hears_optimizers = called and bool(self._optimizers.given)  # else the loop tells the updates
+        for optimizer in self._optimizers.given if called else ():
             before = NoticingHook(self._before_update, self._on_compiled_update)
             self._undo.append(optimizer.register_step_pre_hook(before).remove)
             self._undo.append(optimizer.register_step_post_hook(Hook(self._after_update)).remove)
-        if self._optimizers.given:
+        if self._hears_optimizers:
             self._undo.append(register_optimizer_step_pre_hook(Hook(self._before_other_update)).remove)
-        self._undo.append(add_scaler_listener(self._on_scaler))
+        if called:
+            self._undo.append(add_scaler_listener(self._on_scaler))
 
     def _resume_from(self, earlier: Recording) -> None:
         """Continues the steps of a recording. The file is cut once the model turns out to have the same sites."""
-        if not earlier.header:
-            return
         self._earlier = earlier
         next_step = earlier.steps[-1] + 1 if len(earlier) else 0
         self._step = next_step if self._resume is True else int(self._resume)
@@ -310,13 +329,28 @@ class Recorder(Display):
 
     def loss(self, loss: Tensor | float) -> None:
         """Records the loss of the step under way, or of the one just closed; several of one step are averaged."""
+        self._warn_if_closed()
         self._safely(lambda: self._record_loss(loss, from_loop=True))
 
     def step(self, loss: Tensor | float | None = None) -> None:
         """Closes the row of a step. Call it before the weights change, unless a torch optimiser makes the updates."""
         if loss is not None:
             self.loss(loss)
+        self._warn_if_closed()
         self._close_row_and_notify()
+
+    def step_of(self, optimizer: torch.optim.Optimizer, losses: Iterable[Tensor]) -> None:
+        """Closes the row of a step if its update is of the optimiser that the rows are of; for loops without hooks."""
+        if not self._begins_row(optimizer):
+            return
+        for loss in losses:
+            self.loss(loss)
+        self.step()
+
+    def _warn_if_closed(self) -> None:
+        if self._is_closed:
+            self._is_closed = False  # said once
+            _warn(f"this recorder is closed, and {self.path} takes no more rows; watch the model again to go on")
 
     def show(self) -> None:
         """Shows the recording in the output of a notebook's cell from now on, redrawn at most twice a second."""
@@ -501,7 +535,7 @@ class Recorder(Display):
         if self._weights is None or _process_count() > 1:
             return
         may_be_compiled = self._is_update_compiled or (self._step == 0 and "torch._dynamo" in sys.modules)
-        if may_be_compiled and self._optimizers.given:
+        if may_be_compiled and self._hears_optimizers:
             self._safely(self._measure_before_unheard_update)
         if self._backward.first_evaluation_only:
             self._safely(self._store_first_gradients)
@@ -543,16 +577,30 @@ class Recorder(Display):
             problems = ["The forward pass makes too many tensors to trace them all."]
         self.sites = sites = self._sites_in(graph, problems)
         is_traced = bool(sites) and not problems
-        self._blocks = blocks_of(graph, sites, self._model) if is_traced else blocks_by_name(self._model)
+        held = ids_of(self._optimizers.given)
+        self._blocks = blocks_of(graph, sites, self._model, held) if is_traced else blocks_by_name(self._model, held)
         self._evidence.graph = None if problems else graph
         for note in sites.notes:
             _warn(note)
+        if is_traced and (note := self._note_on_unused_parts()):
+            self.sites = sites_with_notes(sites, [*sites.notes, note])
         self._probe = Probe([site.place for site in sites], gradients=True, on_error=self._fail)
         self._probe.is_counted = self._backward.is_counted
         self._probe.early_norm_places = {
             index for index, site in enumerate(sites) if graph.nodes[site.node].overwritten
         }
         self._write_header()
+
+    def _note_on_unused_parts(self) -> str:
+        """Names what the first pass did not use, which has no sites: blocks dropped at random, experts not chosen."""
+        used = {name for block in self._blocks for name in block.parameters}
+        unused = [name for name in trained_matrices(self._model, ids_of(self._optimizers.given)) if name not in used]
+        modules = list(dict.fromkeys(plain_name(outermost_module(name, used)) for name in unused))
+        if not modules:
+            return ""
+        return (
+            f"The first pass did not use {_listed(modules)}: sites are those of that pass, and there are none inside."
+        )
 
     def _sites_in(self, graph: Graph, problems: Sequence[str]) -> Sites:
         """The sites of a traced pass. `problems`: reasons why sites may be missing."""
@@ -565,8 +613,11 @@ class Recorder(Display):
                 return sites_with_notes(sites, [*sites.notes, eager_sites_note(hidden, len(sites))])
             return sites_with_notes(visible_sites, [hidden_sites_note(hidden, len(sites))])
         self._runs_eagerly = False
+        scripts = [plain_name(name) for name in scripted_parts(self._model)]
+        if scripts:
+            problems = [*problems, f"{_listed(scripts)}: a script (torch.jit), inside which hooks see nothing."]
         if visible_sites or self._site_modules is not None:
-            return visible_sites
+            return sites_with_notes(visible_sites, [*visible_sites.notes, *problems]) if scripts else visible_sites
         fallback = output_sites(visible, fallback_modules(self._model), self._model)
         note = "No sites were found; `sites` names them."
         if fallback:
@@ -639,10 +690,7 @@ class Recorder(Display):
             self._closes_after_backward = self._updates_in_backward = True
             return
         has_closure = _has_closure(args, kwargs)
-        if not self._optimizers.begins_row(optimizer, has_passes=has_closure or self._backward.has_counted):
-            if optimizer in self._optimizers.in_turns and not self._has_turns:
-                self._has_turns = True
-                self._note(_turns_sentence(self._optimizers))
+        if not self._begins_row(optimizer, has_closure=has_closure):
             return
         self._forget_early_measurements()
         self._update_has_closure = has_closure
@@ -650,6 +698,14 @@ class Recorder(Display):
         self._backward.first_evaluation_only = has_closure and isinstance(optimizer, torch.optim.LBFGS)
         if not has_closure:
             self._close_row_and_notify()
+
+    def _begins_row(self, optimizer: torch.optim.Optimizer, *, has_closure: bool = False) -> bool:
+        """Whether the row ends at a step of an optimiser. Says so where several step in turns."""
+        begins = self._optimizers.begins_row(optimizer, has_passes=has_closure or bool(self._backward.touched))
+        if not begins and optimizer in self._optimizers.in_turns and not self._has_turns:
+            self._has_turns = True
+            self._safely(lambda: self._note(_turns_sentence(self._optimizers)))
+        return begins
 
     def _after_update(self, optimizer: torch.optim.Optimizer, _args: Any, _kwargs: Any) -> None:
         if is_in_backward() or optimizer is not self._optimizers.lead:
@@ -738,7 +794,7 @@ class Recorder(Display):
         if self._weights is None and not self._passes and not self._paused:
             self._notice_unheard_pass()
         if self._has_no_sites and self._weights is None:
-            self._blocks = blocks_by_name(self._model)
+            self._blocks = blocks_by_name(self._model, ids_of(self._optimizers.given))
             self._write_header()
         if self._is_recorded_step and self._weights is not None and (self._passes or self._has_no_sites):
             self._finish_row(self._row, self._weights, skipped)
@@ -900,7 +956,7 @@ class Recorder(Display):
     # --- the file ---
 
     def _write_header(self) -> None:
-        self._weights = Weights(self._model, self._blocks, self._parameters)
+        self._weights = Weights(self._model, self._blocks, self._parameters, ids_of(self._optimizers.given))
         line = build_header(
             self._model,
             self._optimizers.given,
@@ -911,6 +967,7 @@ class Recorder(Display):
             meta=self._meta,
             ignored=self._ignored,
             matrices=self._weights.matrices,
+            frozen=self._weights.frozen,
             graph=self._evidence.graph,
             details=self._details(self._weights),
         )
@@ -967,10 +1024,9 @@ class Recorder(Display):
         ]
         if not names or len(names) == len(self._blocks):
             return ""
-        listed = ", ".join(names[:MAX_LISTED]) + (f" and {len(names) - MAX_LISTED} more" if names[MAX_LISTED:] else "")
         others = ", ".join(sorted({type(one).__name__ for one in self._optimizers.others}))
         seen = f"; {others} stepped too" if others else ""
-        return f"{listed}: in none of the optimizers that watch was given, so their updates are left out{seen}."
+        return f"{_listed(names)}: in none of the optimizers that watch was given, so their updates are left out{seen}."
 
     def _lines_of(self, row: PendingRow) -> list[dict[str, Any]]:
         """The entries of a row and of its new sentences in the file. Called by the writer's thread."""
@@ -994,6 +1050,7 @@ class Recorder(Display):
         self._writer = None
         if writer is None or os.getpid() != self._process:
             return
+        self._is_closed = end != "recorder"
         self._remove_hooks()
         self._writer = writer  # the last rows are still to be written
         if self._weights is None:
@@ -1070,6 +1127,11 @@ def _strangers_sentence(optimizers: Optimizers) -> str:
     if optimizers.given:
         return f"optimizer: no optimizer of torch's is {names}, which no hook hears; the others are recorded"
     return "this optimizer is none of torch's, and no hook hears it: call recorder.step() before every update"
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = len(names) - MAX_LISTED
+    return ", ".join(names[:MAX_LISTED]) + (f" and {more} more" if more > 0 else "")
 
 
 def _turns_sentence(optimizers: Optimizers) -> str:

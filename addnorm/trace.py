@@ -13,6 +13,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.nn.modules.module import register_module_forward_hook
 from torch.overrides import TorchFunctionMode
 from torch.utils.weak import WeakIdKeyDictionary
 
@@ -132,8 +133,16 @@ class Tracer(TorchFunctionMode):
         self._exits = ExitStack()
 
     def __enter__(self) -> Tracer:
+        scripts = {module for module in self._model.modules() if isinstance(module, torch.jit.ScriptModule)}
+        if scripts:  # they take no hooks of their own
+
+            def link(module: nn.Module, args: Any, output: Any) -> None:
+                if module in scripts and output is not None:
+                    self._safely(lambda: self._link(module, args, {}, output))
+
+            self._exits.callback(register_module_forward_hook(link).remove)
         for name, module in self._model.named_modules():
-            if module is self._model:
+            if module is self._model or module in scripts:
                 continue
             before = module.register_forward_pre_hook(Hook(self._before_forward, name), with_kwargs=True)
             after = module.register_forward_hook(Hook(self._after_forward, name), always_call=True, with_kwargs=True)

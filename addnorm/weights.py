@@ -37,14 +37,18 @@ class Weights:
     """
 
     def __init__(
-        self, model: nn.Module, blocks: Sequence[Block], registered: Mapping[str, nn.Parameter] = MappingProxyType({})
+        self,
+        model: nn.Module,
+        blocks: Sequence[Block],
+        registered: Mapping[str, nn.Parameter] = MappingProxyType({}),
+        held: Collection[int] = (),
     ) -> None:
         parameters = {
             name: p if isinstance(p, nn.Parameter) else registered.get(name, p) for name, p in model.named_parameters()
         }
         in_blocks = {name: index for index, block in enumerate(blocks) for name in block.parameters}
-        trained_matrices = [name for name, p in parameters.items() if p.requires_grad and p.ndim > 1]
-        in_no_block = [name for name in trained_matrices if name not in in_blocks]
+        matrices = {name: p.requires_grad or id(p) in held for name, p in parameters.items() if p.ndim > 1}
+        in_no_block = [name for name, is_trained in matrices.items() if is_trained and name not in in_blocks]
         self.matrices = [*(name for block in blocks for name in block.parameters), *in_no_block]
         self.block_of = [in_blocks.get(name, NOWHERE) for name in self.matrices]
         self._parameters = parameters
@@ -53,7 +57,7 @@ class Weights:
         self._others = [p for p in parameters.values() if id(p) not in matrix_ids]
         self._incoming: dict[int, Tensor] = {}  # norms of gradients as they came, by the parameter's id
         self.is_listening = False
-        self._frozen = {name: p for name, p in parameters.items() if not p.requires_grad and p.ndim > 1}
+        self.frozen = [name for name, is_trained in matrices.items() if not is_trained]
 
     def gradients(self) -> list[Part]:
         """Norms of all gradients: `matrix` for each matrix, `other_grad` for all other parameters."""
@@ -109,7 +113,8 @@ class Weights:
 
     def thawed(self) -> list[int]:
         """Indices of the matrices that were frozen at first and now receive a gradient."""
-        return [index for index, p in enumerate(self._frozen.values()) if p.requires_grad and p.grad is not None]
+        frozen = (self._parameters[name] for name in self.frozen)
+        return [index for index, p in enumerate(frozen) if p.requires_grad and p.grad is not None]
 
     def earliest_gradient(self, indices: Collection[int]) -> Tensor | None:
         """The gradient of the first of these matrices, which backward computes last."""

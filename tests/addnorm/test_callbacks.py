@@ -1,6 +1,7 @@
 """Hugging Face's `Trainer`, Lightning and accelerate record, by a callback or by `watch`, what the plain loop records."""
 
 from collections.abc import Iterator
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -232,3 +233,54 @@ def test_lightning_records_by_a_callback(parts: int, tmp_path: Path) -> None:
     for name in ("act", "grad", "weight_grad"):
         assert recording.series[name] == pytest.approx(expected.series[name], rel=1e-5)
     assert recording.scalars["loss"] == pytest.approx(expected.scalars["loss"], rel=1e-5)
+
+
+@pytest.mark.parametrize("chosen", [None, 1])
+def test_a_gan_under_lightning_is_one_series(chosen: int | None, tmp_path: Path) -> None:
+    lightning = pytest.importorskip("lightning.pytorch", reason="lightning is not installed")
+    from addnorm.lightning import LightningCallback
+
+    norms: dict[str, list[float]] = {"generator": [], "critic": []}
+    losses: dict[str, list[float]] = {"generator": [], "critic": []}
+
+    class Module(lightning.LightningModule):  # type: ignore[misc, name-defined]
+        def __init__(self) -> None:
+            super().__init__()
+            self.automatic_optimization = False
+            self.generator, self.critic = nn.Sequential(*net(), nn.Linear(3, 4)), net()
+
+        def training_step(self, given: dict[str, Tensor], _at: int) -> None:
+            x, fake = given["x"], self.generator(given["x"])
+            for part, optimizer in zip(("generator", "critic"), self.optimizers(), strict=True):
+                self.toggle_optimizer(optimizer)
+                optimizer.zero_grad()
+                if part == "generator":
+                    loss = self.critic(fake).square().mean()
+                else:
+                    loss = self.critic(x).square().mean() - self.critic(fake.detach()).square().mean().clamp(max=2)
+                self.manual_backward(loss)
+                own = getattr(self, part)
+                norms[part].append(torch.cat([p.grad.flatten() for p in own.parameters()]).norm().item())
+                losses[part].append(loss.item())
+                optimizer.step()
+                self.untoggle_optimizer(optimizer)
+
+        def configure_optimizers(self) -> Any:
+            return [torch.optim.SGD(one.parameters(), 0.05) for one in (self.generator, self.critic)], []
+
+    callback = LightningCallback(tmp_path / "run.jsonl", optimizer=chosen)
+    trainer = lightning.Trainer(
+        max_steps=8, callbacks=[callback], logger=False, enable_checkpointing=False, enable_progress_bar=False,
+        enable_model_summary=False, accelerator="cpu",
+    )  # fmt: skip
+    with pytest.warns(UserWarning, match="in turns") if chosen is None else nullcontext():
+        trainer.fit(Module(), torch.utils.data.DataLoader(Batches(4), batch_size=8))
+    found, part = read(tmp_path / "run.jsonl"), "critic" if chosen else "generator"
+    assert (found.problem, list(found.steps)) == ("", [0, 1, 2, 3])
+    assert list(found.scalars["loss"]) == pytest.approx(losses[part], rel=1e-5)
+    names = [block.name for block in found.blocks]
+    for row in range(3):
+        measured = found.measured("update_to_weight", row)
+        assert {name for name, there in zip(names, measured, strict=True) if there} == {
+            name for name in names if part in name
+        }

@@ -63,7 +63,7 @@ def test_the_manual_names_every_argument_and_everything_that_a_recorder_and_a_pr
     given = [pair for one in functions for pair in inspect.signature(one).parameters.items()]
     for name, argument in given:
         assert f"`{name}{'=' if argument.kind is argument.KEYWORD_ONLY else ''}`" in manual
-    inner = {"begin_pass", "end_pass", "snapshot", "csv"}  # of other loops, and in `.csv(...)`
+    inner = {"begin_pass", "end_pass", "step_of", "snapshot", "csv"}  # of other loops, and in `.csv(...)`
     for kind in (addnorm.Recorder, addnorm.Profile, addnorm.Coordinates, addnorm.recording.Display):
         for name in [one for one in vars(kind) if not one.startswith("_") and one not in inner]:
             assert re.search(rf"`(\w+\.)?\.?{name}\b", manual), name
