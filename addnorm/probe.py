@@ -18,6 +18,7 @@ from torch.utils.hooks import RemovableHandle
 
 from addnorm.compiled import compiled_call, hook_calls
 from addnorm.passes import is_transforming
+from addnorm.sums import SumsOfPass
 
 MAX_STACKED_NUMBERS = 4096  # per tensor; stacking larger tensors costs more than a kernel for each
 MAX_FLOAT32_NUMBERS = 1 << 20  # per tensor; a float32 sum of more squares loses digits
@@ -32,7 +33,8 @@ PassAndPlace = tuple[int, int]  # number of the forward pass, index of the place
 class Place:
     """A tensor at the boundary of a module: an output or input of its nth call in a forward pass.
 
-    `key` selects one of several tensors: an index, a name, or None for a single tensor. With `is_base`, the base of the
+    `key` selects one of several tensors: an index, a name, or None for a single tensor. With `side` "sum" it is the
+    number of a sum in the pass of the model, wherever that is made. With `is_base`, the base of the
     tensor is watched, of which the tensor is a view.
     """
 
@@ -125,6 +127,8 @@ class Probe:
         self._on_error = on_error
         self._is_in_pass: bool | None = None  # None before the first `begin`
         self._calls: dict[nn.Module, int] = {}
+        self._mode: SumsOfPass | None = None  # in a pass
+        self._sums = {place.key: index for index, place in enumerate(self.places) if place.side == "sum"}
         self._unhook = self._hook_modules()
 
     def tensors(self) -> list[Tensor]:
@@ -185,14 +189,19 @@ class Probe:
     def begin(self) -> None:
         self._is_in_pass = True
         self._calls = {}
+        self._leave_sums()
+        if self._sums and self.listening:
+            self._mode = SumsOfPass(self._on_sum)
+            self._mode.__enter__()
 
     def end(self) -> None:
         """Ends the forward pass: checkpointing makes all later calls."""
         self._is_in_pass = False
+        self._leave_sums()
 
     def calls(self) -> list[int]:
         """By place, the calls of its module in the last pass."""
-        return [self._calls.get(place.module, 0) for place in self.places]
+        return [1 if place.side == "sum" else self._calls.get(place.module, 0) for place in self.places]
 
     def expect(self, places: Iterable[int]) -> None:
         """Announces places whose gradients come when checkpointing computes them again."""
@@ -201,14 +210,28 @@ class Probe:
     def remove(self) -> None:
         """Removes all hooks."""
         self.listening = self._is_attached = False
+        self._leave_sums()
         self.release()
         for unhook in self._unhook:
             unhook()
 
+    def _leave_sums(self) -> None:
+        if self._mode is not None:
+            self._mode.__exit__(None, None, None)
+            self._mode = None
+
+    def _on_sum(self, number: int, tensor: Tensor) -> None:
+        try:
+            if (index := self._sums.get(number)) is not None and not is_transforming():
+                self._keep(index, tensor)
+        except Exception as error:
+            self._fail(error)
+
     def _hook_modules(self) -> list[Callable[[], None]]:
         places_by_side: dict[tuple[nn.Module, str], list[int]] = {}
         for index, place in enumerate(self.places):
-            places_by_side.setdefault((place.module, place.side), []).append(index)
+            if place.side != "sum":
+                places_by_side.setdefault((place.module, place.side), []).append(index)
         removers = []
         for (module, side), places in places_by_side.items():
             if side == "input":

@@ -157,6 +157,7 @@ class Recorder(Display):
         self.path = Path(os.devnull if path is None else path)
         self._model = compile_wrapper(unwrap_ddp(model))
         self._optimizers = Optimizers(optimizer)
+        self._is_called = called
         self._scaler = scaler
         self._every = every
         self._meta = dict(meta or {})
@@ -627,7 +628,9 @@ class Recorder(Display):
     def _select_sites(self, graph: Graph, problems: Sequence[str]) -> Sites:
         if self._site_modules is not None:
             return sites_with_notes(output_sites(graph, self._site_modules, self._model), problems)
-        return Sites() if problems else find_sites(graph, self._model)
+        if problems:
+            return Sites()
+        return find_sites(graph, self._model, hears_sums=self._is_called and not self._compiled)
 
     def _new_first_pass(self) -> FirstPass:
         return FirstPass(histograms=self._detail == "histograms")

@@ -59,14 +59,22 @@ def hook_location(site: Site) -> str:
     return f"{site.place.side}{key} of {site.module}{call}{slicing}, {' x '.join(map(str, site.shape))}"
 
 
-def find_sites(graph: Graph, model: nn.Module) -> Sites:
-    """The points of the stream in a traced pass, in order of depth."""
+def find_sites(graph: Graph, model: nn.Module, *, hears_sums: bool = False) -> Sites:
+    """The points of the stream in a traced pass, in order of depth.
+
+    `hears_sums`: where half of the sums or more reach no module, they are sites all the same, by their number.
+    """
     points = stream_points(graph)
     modules = dict(model.named_modules())
     sites: list[Site] = []
     missing = 0
-    for point, residual in points:
-        boundary = _boundary_of(graph, point, residual)
+    boundaries = [_boundary_of(graph, point, residual) for point, residual in points]
+    sums = [boundary for boundary, (_, residual) in zip(boundaries, points, strict=True) if residual]
+    hears_sums = hears_sums and 2 * sums.count(None) >= len(sums)
+    for boundary, (point, residual) in zip(boundaries, points, strict=True):
+        if boundary is None and residual is not None and hears_sums:
+            sites.append(_unbounded_site(graph, residual, model, modules))
+            continue
         if boundary is None:
             if not any(is_on_branch(point, outer) for _, outer in points if outer):
                 missing += 1
@@ -83,6 +91,20 @@ def find_sites(graph: Graph, model: nn.Module) -> Sites:
         sites.append(site)
     notes = [f"{missing} sums of the stream reach no module and are left out."] if missing else []
     return sites_with_notes(_with_unique_names(sites), notes)
+
+
+def _unbounded_site(graph: Graph, residual: Residual, model: nn.Module, modules: Mapping[str, nn.Module]) -> Site:
+    """A site at a sum that reaches no module, heard by its number among the sums of the pass."""
+    node = residual.node
+    return Site(
+        name=plain_name(_branch_name(graph, residual, modules) or node.owner or "sum"),
+        kind="sum",
+        place=Place(model, "sum", node.number),
+        module=plain_name(node.owner),
+        shape=node.shape,
+        dtype=node.dtype,
+        node=node.index,
+    )
 
 
 def _site_name(graph: Graph, boundary: Boundary, residual: Residual | None, modules: Mapping[str, nn.Module]) -> str:

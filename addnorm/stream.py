@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from heapq import heappop, heappush
 from itertools import permutations
 
-from addnorm.trace import SUBTRACTIONS, Graph, Node
+from addnorm.sums import SUBTRACTIONS
+from addnorm.trace import Graph, Node
 
 MAX_SHORTCUT_CALLS = 2  # calls with parameters on a skip that changes the shape: a convolution and its norm
 MAX_CALLS_AFTER_ADDITION = 12  # calls from an addition to its point: a norm written out, activation, dropout, views

@@ -19,17 +19,9 @@ from torch.utils.weak import WeakIdKeyDictionary
 
 from addnorm.passes import is_transforming
 from addnorm.probe import Hook, Key, Place
+from addnorm.sums import ADDITIONS, ADDITIONS_TO_FIRST, CONCATENATIONS, REDUCTIONS, SUBTRACTIONS, is_sum
 
 MAX_NODES = 40_000  # the masks of ancestors grow with the square of this
-ADDITIONS = {"add", "__add__", "__radd__", "add_", "__iadd__"}
-SUBTRACTIONS = {"sub", "__sub__", "sub_", "__isub__", "subtract", "subtract_"}
-# Calls that add something made of their other tensors to the first one; the name may end in "_".
-ADDITIONS_TO_FIRST = {
-    "addcmul", "addcdiv", "addmm", "addmv", "addr", "addbmm", "baddbmm",
-    "lerp", "index_add", "scatter_add", "index_put",
-}  # fmt: skip
-REDUCTIONS = {"sum", "mean"}
-CONCATENATIONS = {"stack", "cat", "concat", "concatenate"}
 VIEWS = {"contiguous", "reshape", "flatten", "clone", "float", "half", "bfloat16", "to", "type", "type_as"}
 
 
@@ -55,6 +47,7 @@ class Node:
     differentiable: bool = False
     overwritten: bool = False  # by a later call, in place
     terms: tuple[Node, ...] = ()  # of a sum; of a difference, what is subtracted comes second
+    number: int = -1  # of a sum among the sums of the pass
     children: list[Node] = field(default_factory=list)
 
     @property
@@ -130,6 +123,8 @@ class Tracer(TorchFunctionMode):
         self._calls = self.graph.calls
         self._order = 0
         self._is_measuring = False
+        self._measured: set[int] = set()  # nodes
+        self._sums = 0  # so far
         self._exits = ExitStack()
 
     def __enter__(self) -> Tracer:
@@ -160,6 +155,8 @@ class Tracer(TorchFunctionMode):
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
         out = func(*args, **kwargs)
+        if not self._is_measuring and is_sum(func, out):
+            self._sums += 1
         is_tracing = self.failure is None and not self.graph.too_large and not self._is_measuring
         if is_tracing and not is_transforming() and isinstance(out, Tensor | tuple | list | None):
             self._safely(lambda: self._add_call(getattr(func, "__name__", ""), args, kwargs, out))
@@ -194,7 +191,9 @@ class Tracer(TorchFunctionMode):
                 self.graph.cuts.append(Cut(_cut_label(op, node), node, sources.parameters))
             node.terms = node.terms or self._terms_of(op, node)
             if node.terms:
+                node.number = self._sums - 1
                 self.graph.additions.append(node)
+                self._measure_once(node, tensor)
 
     def _add_sum(self, op: str, args: Any, kwargs: Any, tensor: Tensor) -> Node | None:
         """The node of a call that adds to its first tensor, and one for what it adds; None for any other call."""
@@ -338,7 +337,11 @@ class Tracer(TorchFunctionMode):
     def _add_boundary(self, name: str, place: Place, node: Node, tensor: Tensor) -> None:
         boundaries = self.graph.boundaries.setdefault(node.index, [])
         boundaries.append(Boundary(self._order, name, place, node.index))
-        if len(boundaries) == 1 and self._measure is not None:
+        self._measure_once(node, tensor)
+
+    def _measure_once(self, node: Node, tensor: Tensor) -> None:
+        if self._measure is not None and node.index not in self._measured:
+            self._measured.add(node.index)
             self._is_measuring = True
             self._measure(node.index, tensor)
             self._is_measuring = False
