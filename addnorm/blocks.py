@@ -55,7 +55,7 @@ def blocks_by_name(model: nn.Module, held: Collection[int] = ()) -> list[Block]:
 
 
 def trained_matrices(model: nn.Module, held: Collection[int] = ()) -> list[str]:
-    """Names of the matrices that are trained, or whose ids an optimizer holds: a GAN's are frozen in turns."""
+    """Names of the matrices that are trained, or whose ids are `held` by an optimizer that rests."""
     return [name for name, p in model.named_parameters() if (p.requires_grad or id(p) in held) and p.ndim > 1]
 
 

@@ -78,6 +78,10 @@ class Optimizers:
         ids = ids_of([*self._moved, *self.stepped])
         return [sample for sample in samples if id(sample.matrix) in ids] or list(samples)
 
+    def resting(self) -> set[int]:
+        """The ids of the parameters of optimizers whose parameters are all frozen at present: a GAN's rest in turns."""
+        return ids_of(one for one in self.given if not any(p.requires_grad for p in parameters_of(one)))
+
     def parameters(self) -> list[Tensor]:
         """The tensors that the recorded updates change."""
         key = tuple(len(group["params"]) for one in self.recorded for group in one.param_groups)

@@ -578,7 +578,7 @@ class Recorder(Display):
             problems = ["The forward pass makes too many tensors to trace them all."]
         self.sites = sites = self._sites_in(graph, problems)
         is_traced = bool(sites) and not problems
-        held = ids_of(self._optimizers.given)
+        held = self._optimizers.resting()
         self._blocks = blocks_of(graph, sites, self._model, held) if is_traced else blocks_by_name(self._model, held)
         self._evidence.graph = None if problems else graph
         for note in sites.notes:
@@ -595,7 +595,7 @@ class Recorder(Display):
     def _note_on_unused_parts(self) -> str:
         """Names what the first pass did not use, which has no sites: blocks dropped at random, experts not chosen."""
         used = {name for block in self._blocks for name in block.parameters}
-        unused = [name for name in trained_matrices(self._model, ids_of(self._optimizers.given)) if name not in used]
+        unused = [name for name in trained_matrices(self._model, self._optimizers.resting()) if name not in used]
         modules = list(dict.fromkeys(plain_name(outermost_module(name, used)) for name in unused))
         if not modules:
             return ""
@@ -797,7 +797,7 @@ class Recorder(Display):
         if self._weights is None and not self._passes and not self._paused:
             self._notice_unheard_pass()
         if self._has_no_sites and self._weights is None:
-            self._blocks = blocks_by_name(self._model, ids_of(self._optimizers.given))
+            self._blocks = blocks_by_name(self._model, self._optimizers.resting())
             self._write_header()
         if self._is_recorded_step and self._weights is not None and (self._passes or self._has_no_sites):
             self._finish_row(self._row, self._weights, skipped)
@@ -959,7 +959,7 @@ class Recorder(Display):
     # --- the file ---
 
     def _write_header(self) -> None:
-        self._weights = Weights(self._model, self._blocks, self._parameters, ids_of(self._optimizers.given))
+        self._weights = Weights(self._model, self._blocks, self._parameters, self._optimizers.resting())
         line = build_header(
             self._model,
             self._optimizers.given,
