@@ -355,9 +355,15 @@ def norms(tensors: Sequence[Tensor]) -> Tensor:
     """
     tensors = [torch.view_as_real(tensor) if tensor.is_complex() else tensor for tensor in tensors]
     dtype = accumulate_dtype(tensors[0].device)
-    needs_float64 = any(t.dtype == torch.float64 or t.numel() > MAX_FLOAT32_NUMBERS for t in tensors)
-    if tensors[0].device.type != "cpu" or needs_float64:
+    is_wide = [t.dtype == torch.float64 or t.numel() > MAX_FLOAT32_NUMBERS for t in tensors]
+    if tensors[0].device.type != "cpu" or all(is_wide):
         return norms_in(tensors, dtype)
+    if any(is_wide):
+        values = torch.empty(len(tensors), dtype=dtype)
+        for group in (True, False):
+            indices = [index for index, wide in enumerate(is_wide) if wide is group]
+            values[indices] = norms([tensors[index] for index in indices])
+        return values
     values = norms_in(tensors, torch.float32).to(dtype)
     in_range = (values > MIN_FLOAT32_NORM) & (values < MAX_FLOAT32_NORM)
     if not in_range.all():

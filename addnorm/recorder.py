@@ -216,6 +216,8 @@ class Recorder(Display):
         self._unheard_steps = 0  # with gradients and without a forward pass
         self._tells_first = False  # the loop tells a loss before its step, in a model whose passes are not heard
         self._rows_closed = 0
+        self._ends: list[tuple[str, Tensor, int]] = []  # input and output of the pass, and their versions
+        self._overwritten_ends: set[str] = set()
         self._has_turns = False  # it was said that optimisers step in turns
         self._gradient_version = -1  # version counter at the end of a backward pass, to detect clipping
         self._alarms: Alarms | None = None
@@ -483,7 +485,7 @@ class Recorder(Display):
         self._prepare_for_updates_in_backward()
         tensor = output_of(output) if self._is_recorded_step else None
         if tensor is not None:
-            self._row.parts += parts_of([("output", 0, tensor.detach())], pass_number=self._pass_number)
+            self._measure_end("output", tensor)
         loss = output.get("loss") if isinstance(output, Mapping) else getattr(output, "loss", None)
         if isinstance(loss, Tensor) and not self._row.loss_from_loop:
             self._record_loss(loss, from_loop=False)
@@ -493,7 +495,14 @@ class Recorder(Display):
         tensors = (value for value in inputs if isinstance(value, Tensor) and is_numeric(value) and value.numel())
         tensor = next(tensors, None)
         if self._is_recorded_pass and not self._has_no_sites and tensor is not None:
-            self._row.parts += parts_of([("input", 0, tensor.detach())], pass_number=self._pass_number)
+            self._measure_end("input", tensor)
+
+    def _measure_end(self, name: str, tensor: Tensor) -> None:
+        """Measures the model's input or output: with the sites, unless it is overwritten before."""
+        if self._probe is None or name in self._overwritten_ends:
+            self._row.parts += parts_of([(name, 0, tensor.detach())], pass_number=self._pass_number)
+        else:
+            self._ends.append((name, tensor.detach(), tensor._version))
 
     def _record_heads(self, start: int, squares: Tensor) -> None:
         if self._is_recorded_pass and not self._is_in_own_pass:
@@ -557,10 +566,10 @@ class Recorder(Display):
         """Norms of the weights' gradients as they are now."""
         if self._weights is None:
             return []
-        parts = self._weights.gradients()
-        if self._detail == "heads":
-            parts += self._weights.parameter_gradients()
-        return parts
+        return [*self._weights.gradients(), *self._detailed_gradients(self._weights)]
+
+    def _detailed_gradients(self, weights: Weights) -> list[Part]:
+        return weights.parameter_gradients() if self._detail == "heads" else []
 
     def _set_listening(self, listening: bool) -> None:
         if self._probe is not None:
@@ -661,14 +670,21 @@ class Recorder(Display):
                 if site.node == node:
                     self._probe.receive((1, index), grad)
 
-    def _collect_pass(self) -> None:
-        """Adds the norms of the probe's tensors to the row, and releases the tensors."""
+    def _collect_pass(
+        self, gradients: Sequence[tuple[str, int, Tensor]] = (), early: Sequence[tuple[str, int, int, Tensor]] = ()
+    ) -> None:
+        """Adds the norms of the probe's tensors, and of gradients of the weights, and releases the tensors."""
         probe = self._probe
         if probe is None:
+            self._row.parts += parts_of(gradients, early)
             return
-        measured = [("grad", site, grad) for site, grad in probe.received_gradients()]
+        ends = [(name, 0, tensor) for name, tensor, version in self._ends if tensor._version == version]
+        self._overwritten_ends |= {name for name, tensor, version in self._ends if tensor._version != version}
+        self._ends = []
+        measured = [*gradients, *ends]
+        measured += [("grad", site, grad) for site, grad in probe.received_gradients()]
         signals: list[tuple[int, Tensor]] = []
-        early_norms = []
+        early_norms = list(early)
         for site, tensor in enumerate(probe.captured):
             if site in probe.early_norms and tensor is not None:
                 early_norms.append(("act", site, tensor.numel(), probe.early_norms[site]))
@@ -852,8 +868,8 @@ class Recorder(Display):
         if self._probe is not None and self._backward.is_assembled:
             self._probe.take_back()
             row.take_back()
-        self._collect_pass()
-        row.parts += row.first_gradients or self._gradients()
+        self._collect_pass(*([], []) if row.first_gradients else weights.measured_gradients())
+        row.parts += row.first_gradients or self._detailed_gradients(weights)
         weights.forget_incoming()
         if 0 <= self._gradient_version < weights.gradient_version():
             self._clips = True

@@ -61,17 +61,19 @@ class Weights:
 
     def gradients(self) -> list[Part]:
         """Norms of all gradients: `matrix` for each matrix, `other_grad` for all other parameters."""
+        return parts_of(*self.measured_gradients())
+
+    def measured_gradients(self) -> tuple[list[tuple[str, int, Tensor]], list[tuple[str, int, int, Tensor]]]:
+        """All gradients by series and index, and the norms of those that were measured as they came."""
         incoming = self._incoming
-        matrices = [(index, p) for index, p in enumerate(self._matrices) if id(p) not in incoming]
-        measured = [("matrix", index, p.grad.detach()) for index, p in matrices if p.grad is not None]
-        others = _concatenate_small(
-            p.grad.detach() for p in self._others if p.grad is not None and id(p) not in incoming
-        )
-        early = [
-            ("matrix", index, p.numel(), incoming[id(p)]) for index, p in enumerate(self._matrices) if id(p) in incoming
+        pairs = [("matrix", index, p) for index, p in enumerate(self._matrices)]
+        measured = [
+            (name, index, p.grad.detach()) for name, index, p in pairs if p.grad is not None and id(p) not in incoming
         ]
-        early += [("other_grad", 0, p.numel(), incoming[id(p)]) for p in self._others if id(p) in incoming]
-        return parts_of([*measured, *(("other_grad", 0, grad) for grad in others)], early)
+        others = (p.grad.detach() for p in self._others if p.grad is not None and id(p) not in incoming)
+        measured += [("other_grad", 0, grad) for grad in _concatenate_small(others)]
+        pairs += [("other_grad", 0, p) for p in self._others]
+        return measured, [(name, index, p.numel(), incoming[id(p)]) for name, index, p in pairs if id(p) in incoming]
 
     def have_hooks(self) -> bool:
         """Whether a hook of the loop's gets each gradient when it is there, and may use and discard it."""
