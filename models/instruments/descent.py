@@ -55,7 +55,7 @@ def logit_changes(snapshot: Snapshot) -> Update:
             changes.append((model(x) - logits).square().mean().sqrt().item())
         _copy_into([*parameters.values()], start)
     last = dict(zip(parameters, gradients, strict=True))[matrices[-1]]
-    return Update(*changes, math.nan if last is None else last.norm().item())
+    return Update(changes[0], changes[1], math.nan if last is None else last.norm().item())
 
 
 # --- the change of the gradient ---
