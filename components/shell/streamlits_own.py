@@ -88,4 +88,4 @@ def send_to_current_connections() -> None:
     def list_active_sessions(manager: WebsocketSessionManager) -> list[ActiveSessionInfo]:
         return CurrentSessions(manager._active_session_info_by_id)
 
-    WebsocketSessionManager.list_active_sessions = list_active_sessions  # type: ignore[method-assign]
+    WebsocketSessionManager.list_active_sessions = list_active_sessions  # type: ignore[method-assign,assignment]
