@@ -11,7 +11,7 @@ from models.insight.words import number
 from models.spec import ACTIVATIONS, INITS, NET_DEFAULTS, NORMS, PLACEMENTS, STACKS, RunConfig, knobs
 from models.spec.cautions import config_caution
 from models.spec.overrides import mix_ln_overrides
-from models.spec.schedule import learning_rates
+from models.spec.schedule import learning_rate_sum
 
 TRAINED_STEPS = 300  # for which each net was trained
 MIN_NETS = 20  # fewest nets behind a sentence
@@ -96,14 +96,10 @@ def similar_nets_sentence(cfg: RunConfig, start: str) -> str:
     rates = RATES.get((cfg.net, cfg.task, cfg.optimizer))
     if rates is None or config_caution(cfg):
         return ""
+    slow = slow_sentence(cfg)
+    if start in ("healthy", "inert", "borderline") and slow:
+        return slow
     lowest, highest = rates
-    lr_sum = sum(learning_rates(cfg))
-    lr_sum_needed = lowest * TRAINED_STEPS
-    if start in ("healthy", "inert", "borderline") and lr_sum < SLOW_SHARE * lr_sum_needed:
-        return (
-            f"Slow: the learning rates of these {cfg.steps} steps add up to {number(lr_sum, 1)}; small nets that "
-            f"learned had {number(lr_sum_needed, 2)} or more."
-        )
     count = COUNTS.get(start)
     if count is None or count.nets < MIN_NETS or not lowest <= cfg.lr <= highest or not _is_within_grid(cfg):
         return ""
@@ -114,6 +110,18 @@ def similar_nets_sentence(cfg: RunConfig, start: str) -> str:
         return ""
     nets = f"Of {count.nets} small nets drawn at random that start like this"
     return f"{nets}, {count.learn} learn in {TRAINED_STEPS} steps."
+
+
+def slow_sentence(cfg: RunConfig) -> str:
+    """That the learning rates of a run add up to far less than those of small nets that learned; else empty."""
+    lowest, _ = RATES.get((cfg.net, cfg.task, cfg.optimizer), (0.0, 0.0))
+    lr_sum, needed = learning_rate_sum(cfg), lowest * TRAINED_STEPS
+    if lr_sum >= SLOW_SHARE * needed:
+        return ""
+    return (
+        f"Slow: the learning rates of these {cfg.steps} steps add up to {number(lr_sum, 1)}; small nets that learned "
+        f"had {number(needed, 2)} or more."
+    )
 
 
 def _is_within_grid(cfg: RunConfig) -> bool:

@@ -36,6 +36,7 @@ from models.insight.estimates import (
     update_reach,
 )
 from models.insight.path_outcome import DIRECTIONS, MERGE, direction_outcome
+from models.insight.similar_nets import slow_sentence
 from models.insight.theory import he_factor_sentence
 from models.insight.words import (
     UNCHANGED_DECADES,
@@ -65,13 +66,14 @@ LOUD_GRADIENT = 1e4  # factor by which the gradient grows on its way back, beyon
 # From these on, a net is borderline.
 LARGE_FACTOR = 10.0  # by which the signal that the head reads is larger than at its start
 SMALL_FACTOR = 5.0  # by which it is smaller
-BORDERLINE_DECADES = 1.5  # change of the gradient on its way back
+BORDERLINE_DECADES = 1.2  # change of the gradient on its way back
 MIN_BARE_SUBLAYERS = 8  # sublayers without a residual
 MIN_NORMS_PASSED = 24  # norms on the residual path
 OVERSHOOT_RATIO = 1.5  # decrease of the loss by the first gradient step, to first order, over the loss
 MIN_TOTAL_DROP = 5.0  # the same for all steps of a run, below which they hardly get anywhere
 MIN_SPIRAL_DROP = 30.0  # the same for the spiral, which is learned last
 MIN_REACH = 1.2  # |change| / |weights| that Adam's steps can reach where branches have to bend
+MIN_SPIRAL_REACH = 3.0
 MIN_UNITS = 16  # hidden units of all branches that bend points
 
 SEEKING_STEPS = 1000  # fewer are few for attention to find the places of answers
@@ -482,7 +484,7 @@ def _bending_risks(state: _NetState) -> Iterator[str]:
     if units < MIN_UNITS:
         yield f"only {count_in_words(units, 'unit')} bend the plane"
     reach = update_reach(cfg, state.trace)
-    if cfg.optimizer in ADAM_LIKE and reach < MIN_REACH:
+    if cfg.optimizer in ADAM_LIKE and reach < (MIN_SPIRAL_REACH if cfg.task == "spiral" else MIN_REACH):
         yield f"{cfg.steps} steps at this learning rate change weights by at most {reach:.0%} of their size"
 
 
@@ -504,7 +506,8 @@ def _optimizer_risks(state: _NetState) -> Iterator[str]:
         yield f"{cfg.steps} steps like the first lower the loss by only {number(total, 2)} times itself, to first order"
     spread, reach = guess_spread(cfg.task), logit_reach(cfg, state.trace, state.head_size)
     is_adam = cfg.optimizer in ADAM_LIKE
-    if reach < spread * (SPREADS_OF_ADAM if is_adam else SPREADS_OF_GRADIENTS):
+    to_undo = max(0.0, float(state.trace.loss[0]) - loss_of_guessing(cfg.task)) if spread and is_adam else 0.0
+    if reach < spread * (SPREADS_OF_ADAM if is_adam else SPREADS_OF_GRADIENTS) + to_undo:
         moves = "Adam moves a logit by at most" if is_adam else "a rare answer's logit moves by about"
         yield (
             f"in {cfg.steps} steps at this learning rate {moves} {number(reach, 2)}, and the best constant guess alone "
@@ -520,6 +523,8 @@ def _optimizer_risks(state: _NetState) -> Iterator[str]:
             )
     if cfg.net == "transformer" and not state.fully_normed and cfg.optimizer not in ADAM_LIKE:
         yield f"without norms, {cfg.optimizer} hardly trains a transformer"
+    if slow_sentence(cfg):
+        yield "its learning rates are small for this task"
 
 
 def _batch_norm_noise(state: _NetState) -> str:

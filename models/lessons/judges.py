@@ -1,5 +1,6 @@
 """Judges of lessons: by a number of one net, or by which nets learn."""
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -72,9 +73,13 @@ def size_over_depth(
 def number_of_a_net(
     values: Values, *, net: str, measure: str, bounds: Sequence[float], options: Sequence[str]
 ) -> Judgement:
-    """A net's `sample cosine`, or its `first loss` over chance: the first option is below bounds[0]."""
+    """A net's `sample cosine`, or its `first loss` over chance: the first option is below bounds[0].
+
+    OTHERWISE if there is no number.
+    """
     value = final_cosine(values[net]) if measure == "sample cosine" else float(values[net].loss[0]) / DIGITS
-    return Judgement(options[int(np.searchsorted(bounds, value, "right"))], _losses_number(values) | {"value": value})
+    answer = OTHERWISE if math.isnan(value) else options[int(np.searchsorted(bounds, value, "right"))]
+    return Judgement(answer, _losses_number(values) | {"value": value})
 
 
 @judge("losses chance")

@@ -767,6 +767,13 @@ def test_units_that_a_large_step_has_killed_are_said():
     assert kinds(RunConfig(**SHORT, lr=1.0), 12)[-2:] == ["large updates", "dead"]
 
 
+def test_what_was_not_measured_decides_nothing():
+    assert headline(head=(math.nan,) * 3, cosine=(math.nan,) * 4, cfg=NORMED).kind == "healthy"
+    trace = trained([3.0] + [2.2] * 40)
+    assert loss_sentence(trace, 40, "digits").endswith(": slightly better than that.")
+    assert outcome(trained([3.0] + [2.0] * 40, frames=(40,), held_out=math.nan), math.log(10)) == LEARNS
+
+
 def test_a_net_without_relus_has_no_dead_units():
     found = Run(RunConfig(**SHORT, activation="tanh", lr=1.0))
     found.advance(13)

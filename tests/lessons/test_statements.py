@@ -3,6 +3,7 @@
 import math
 import re
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -20,12 +21,13 @@ from models.insight.comparison import signal_sentence
 from models.labs.attention import linearity_errors
 from models.labs.chain import PRESETS, example_note, upstream_gradients
 from models.labs.residual import run_sublayers
+from models.lessons.judges import OTHERWISE, number_of_a_net
 from models.lessons.lessons import LESSONS
 from models.nets import build_model
 from models.spec import ARRANGEMENTS, RunConfig
 from models.spec.cautions import ZERO_LAST, config_caution
 from models.spec.vocabulary import INITS, POSITIONS
-from models.training import Run
+from models.training import Run, profile_at_init
 from tests.traces import finished
 
 Function = Callable[[Tensor], Tensor]
@@ -318,3 +320,12 @@ def test_two_seeds_have_one_median_in_the_chart_and_in_the_sentence() -> None:
             return 1
 
     assert "is 0.1 (A)" in signal_sentence({"A": [Seed(0.01), Seed(1.0)]}, 0)  # type: ignore[list-item]
+
+
+def test_a_cosine_that_is_none_decides_no_lesson() -> None:
+    """The bounds of searchsorted would put it last, as if it were the largest."""
+    cfg = RunConfig(depth=1, width=8, batch=8, steps=1, device="cpu")
+    trace = profile_at_init(cfg)
+    asked = {"net": "a", "measure": "sample cosine", "bounds": (0.5,), "options": ("apart", "alike")}
+    assert number_of_a_net({"a": trace}, **asked).answer in ("apart", "alike")
+    assert number_of_a_net({"a": replace(trace, frames=())}, **asked).answer == OTHERWISE
