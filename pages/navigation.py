@@ -11,7 +11,7 @@ from components.lessons import progress
 from components.shell import address, hidden_parts, language, memory, projector, tour
 from components.shell.copy_link import copy_link
 from components.shell.drawer import drawer
-from components.shell.waiting import rerun_if_stale, turn
+from components.shell.waiting import rerun_if_stale
 from models.content import phrase
 
 HERE = Path(__file__).parent
@@ -95,8 +95,7 @@ drawer(page.url_path)
 hidden_parts.adopt()
 if projector.is_on():
     projector.enlarge()
-with turn():
-    page.run()
+page.run()
 homework.draw(page.url_path)
 is_plain_visit = not (following.code() or projector.is_on() or hidden_parts.hides_anything())
 memory.draw(

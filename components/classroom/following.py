@@ -10,7 +10,6 @@ from components.shell import address, language, memory, projector, session, visi
 from components.shell.component import component
 from components.shell.link import PAGES
 from components.shell.session import Key
-from components.shell.waiting import TAKES_TURNS
 from models.content import Texts
 from models.lessons import stops
 from models.lessons.board import TOO_MANY_WRONG_CODES, ClassState, board, code_from, is_valid_member
@@ -60,7 +59,6 @@ def follow(page: str) -> dict[str, str]:
         return {}
     state = board().state_of(code)
     CLASS_STATE.put(state)
-    TAKES_TURNS.put(state is not None)
     if state is not None:
         language.use(state.language)
     query = language.query() | {KEY: code} | ({projector.KEY: projector.VALUE} if CLASS_PROJECTOR.get() else {})

@@ -1,8 +1,6 @@
-"""Parts of a page that run again while they wait for an answer, and pages that wait for their turn to run."""
+"""Parts of a page that run again while they wait for an answer."""
 
-import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable
 
 import streamlit as st
 
@@ -15,25 +13,8 @@ POLL_SECONDS = 0.5  # between two runs of a part
 POLL_SECONDS_AT_START = 1.5  # while the trainer starts, so as not to disturb the page's first paint
 RECHECK_SECONDS = 0.05  # until the page's own run has ended
 
-# Pages that a teacher turns all at once run a few at a time: sixty threads hand the interpreter and its locks to one
-# another at every step, and all of them are twice as late.
-TURNS = threading.Semaphore(2)
-TURN_SECONDS = 1.0  # after which a page no longer waits for others
-
-TAKES_TURNS = Key("takes_turns", False)  # whether this visit's pages are turned with many others
 # Whether a part of a page waits, and whether the trainer had started.
 WAITS: Key[tuple[bool, bool]] = Key("{}_waits", (False, True))
-
-
-@contextmanager
-def turn() -> Iterator[None]:
-    """Waits until few others run, where this visit takes turns."""
-    has_turn = TAKES_TURNS.get() and TURNS.acquire(timeout=TURN_SECONDS)
-    try:
-        yield
-    finally:
-        if has_turn:
-            TURNS.release()
 
 
 def poll_while(name: str, body: Callable[[], bool]) -> None:
@@ -48,8 +29,7 @@ def poll_while(name: str, body: Callable[[], bool]) -> None:
     def part() -> None:
         address.resume()
         is_starting = trainer().status().state == "starting"
-        with turn() if is_fragment_run() else nullcontext():
-            is_waiting = body()
+        is_waiting = body()
         address.write_changes()
         was_waiting, had_started = WAITS.of(name).get()
         answer_arrived = was_waiting and not is_waiting

@@ -82,6 +82,9 @@ class Trainer:
         self._needed.set()
 
     def status(self) -> Status:
+        status = self._status
+        if status.state != "failed" and self._thread.is_alive():
+            return status  # without the lock, at which all pages of a class would queue
         with self._results.lock:  # so that a failed trainer has no demand left
             if not (self._thread.is_alive() or self._closing.is_set()):
                 return Status("failed", SENTENCES["unattended"])

@@ -3,6 +3,7 @@
 import json
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from pathlib import Path
@@ -69,9 +70,11 @@ class ResultCache:
     def log(self, cfg: RunConfig, seeds: int = 1) -> RequestedLog:
         """The log of a configuration; an empty one outside the cache if it was never requested or has been deleted."""
         key = log_key(cfg, seeds)
+        with suppress(KeyError):  # both steps are indivisible; at the lock all pages of a class would queue
+            self.logs.move_to_end(key)
+            return self.logs[key]
         with self.lock:
             if key in self.logs:
-                self.logs.move_to_end(key)
                 return self.logs[key]
             log = RequestedLog(cfg, key, seeds, self.runs)
             if log.length:  # else every look would read the files again

@@ -172,7 +172,7 @@ LED = (  # what the teacher presses, and what every student reads then
     ("Next", "Train two to four networks"),
     ("Next", CLAIMS[CLAIM].title),
     ("Reveal", "The class guessed"),
-    ("Next", "Step"),
+    ("Next", r"x \leftarrow"),  # the playground's equation
 )
 
 
