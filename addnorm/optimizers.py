@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 from weakref import WeakKeyDictionary, WeakSet
 
@@ -20,7 +20,8 @@ class Optimizers:
     """
 
     def __init__(self, given: Any) -> None:
-        several = given if isinstance(given, list | tuple) else [given]
+        values = given.values() if isinstance(given, Mapping) else given
+        several = list(values) if isinstance(values, Iterable) and not hasattr(given, "param_groups") else [given]
         unwrapped = [_unwrap(optimizer) for optimizer in several]
         self.given = tuple(dict.fromkeys(optimizer for optimizer in unwrapped if optimizer is not None))
         pairs = zip(several, unwrapped, strict=True)

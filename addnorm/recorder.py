@@ -253,8 +253,8 @@ class Recorder(Display):
         try:
             self._writer = self._open(self._requested_path)
         except (OSError, ValueError) as error:  # ValueError: a path with a null character
-            reason = getattr(error, "strerror", None) or error
-            _warn(f"{self.path} cannot be written ({reason}). Nothing is recorded.")
+            cause = getattr(error, "strerror", None) or error
+            _warn(f"{self.path} cannot be written ({cause}). Nothing is recorded.")
             return
         self.path = self._writer.path
         _watched[unwrap_compiled(self._model)] = self

@@ -23,7 +23,8 @@ class Truth:
     """What plain hooks see: the last signal of each block in passes with gradients, and the gradients at an update."""
 
     def __init__(self, model: nn.Module) -> None:
-        self.model, self.signals, self.losses = model, [], []
+        self.model = model
+        self.signals: list[Tensor] = []
         self.rows: list[tuple[list[float], float, float]] = []
         for block in model.modules():
             if isinstance(block, Block):
@@ -46,10 +47,10 @@ def sgd(*models: nn.Module) -> torch.optim.Optimizer:
 
 
 Start = Callable[..., Any]  # (model, optimizer) -> recorder or None
-Loop = Callable[[Start], tuple[list[float], list[Truth]]]
+Loop = Callable[[Start], tuple[list[float], list[Truth], Any]]
 
 
-def tell(recorder: Any, loss: Tensor) -> None:
+def tell(recorder: Any, loss: Tensor | float) -> None:
     if recorder is not None:
         recorder.loss(loss)
 
@@ -264,7 +265,7 @@ class Orthogonal(torch.optim.Optimizer):
         super().__init__(parameters, {"lr": lr})
 
     @torch.no_grad()
-    def step(self, closure: Any = None) -> None:
+    def step(self, closure: Any = None) -> None:  # type: ignore[override]
         for p in self.param_groups[0]["params"]:
             if p.grad is not None:
                 u, _, v = torch.linalg.svd(p.grad, full_matrices=False)
@@ -372,7 +373,7 @@ def updates_in_backward(model: nn.Module) -> Any:
         optimizers[p].zero_grad()  # type: ignore[index]
 
     for p in model.parameters():
-        p.register_post_accumulate_grad_hook(hook)  # type: ignore[arg-type]
+        p.register_post_accumulate_grad_hook(hook)
     yield list(optimizers.values()), norms
 
 
@@ -385,7 +386,8 @@ def test_updates_inside_the_backward_pass_are_measured(given: str, tmp_path: Pat
         recorder = watch(model, path) if late else None
         with updates_in_backward(model) as (optimizers, seen):
             if path is not None and not late:
-                recorder = watch(model, path, optimizer=optimizers if given == "the list" else None)
+                by_name = dict(enumerate(optimizers))
+                recorder = watch(model, path, optimizer=by_name.values() if given == "the list" else None)  # type: ignore[arg-type]
             for k in range(40):
                 x, y = batch(k)
                 loss = nn.functional.cross_entropy(model(x), y)
@@ -506,7 +508,7 @@ def transformed(model: nn.Module, x: Tensor, y: Tensor) -> Tensor:
     grads, loss = torch.func.grad_and_value(loss_of)({name: p.detach() for name, p in own.items()})
     for name, p in own.items():
         p.grad = grads[name]
-    return loss  # type: ignore[no-any-return]
+    return loss
 
 
 def as_a_copy(model: nn.Module, x: Tensor, y: Tensor) -> Tensor:

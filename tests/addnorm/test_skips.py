@@ -12,7 +12,7 @@ from addnorm import watch
 from addnorm.recording import read
 from tests.addnorm.loops import rms
 
-Sum = Callable[[Tensor, Tensor, "Skip"], Tensor]
+Sum = Callable[[Tensor, Tensor, Any], Tensor]  # of a stream, a branch and the block
 SUMS: dict[str, Sum] = {
     "x - f": lambda x, f, _: x - f,
     "x.sub_": lambda x, f, _: x.clone().sub_(f),
