@@ -1,4 +1,4 @@
-"""`python -m addnorm show run.jsonl` prints a recording as a table, also while it grows, or writes a page or CSV."""
+"""`python -m addnorm`: `show` prints a recording as a table or writes a page or CSV, `compare` says where two part."""
 
 from __future__ import annotations
 
@@ -6,10 +6,14 @@ import argparse
 import json
 import os
 import sys
+import time
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NoReturn
 
+from addnorm import __version__
+from addnorm.comparison import comparison
 from addnorm.display import side_by_side
 from addnorm.player.charts import ORDINALS
 from addnorm.recording import Recording, read
@@ -23,6 +27,8 @@ MAX_PROBLEM_CHARS = 500
 EXIT_FAULTY_LINE = 1
 EXIT_ERROR = 2  # wrong arguments, or nothing to show
 EXIT_FINDINGS = 3  # --fail-on has found one
+EXIT_PARTED = 4  # `compare` has found a difference
+FOLLOW_SECONDS = 1.0  # between two looks at a file that grows
 
 
 class Parser(argparse.ArgumentParser):
@@ -35,10 +41,17 @@ class Parser(argparse.ArgumentParser):
 def _parsers() -> tuple[Parser, Parser]:
     """The parsers of the command line and of `show`."""
     parser = Parser(prog="python -m addnorm", description="Recordings of `addnorm.watch`.")
-    commands = parser.add_subparsers(required=True, metavar="command")
+    parser.add_argument("--version", action="version", version=f"addnorm {__version__}")
+    commands = parser.add_subparsers(metavar="command", dest="command")
+    compare = commands.add_parser("compare", help="where two recordings part first: step and site")
+    compare.add_argument("paths", nargs=2, metavar="path", help="the files")
+    compare.add_argument(
+        "--tolerance", type=float, default=0.0, metavar="T", help="relative difference that counts as none (default: 0)"
+    )
     show = commands.add_parser("show", help="a recording as a table: site, signal, gradient, and a line of words")
     show.add_argument("paths", nargs="+", metavar="path", help="the file; several, up to eight, for --html")
     show.add_argument("--step", type=int, metavar="N", help="the last row up to that step (default: the last of all)")
+    show.add_argument("--follow", action="store_true", help="prints the table again when rows come, until the end")
     show.add_argument("--html", metavar="FILE", help="writes a page that plays the recording, instead of the table")
     show.add_argument("--csv", metavar="FILE", help="writes a row per step and site, instead of the table")
     show.add_argument("--json", action="store_true", help="prints the findings as JSON, instead of the table")
@@ -57,6 +70,8 @@ def _option_error(options: argparse.Namespace) -> str:
         return f"there are {len(options.paths)} recordings; legal is 1 to {MAX_RECORDINGS}"
     if message := unknown_rules_message(options.ignore):
         return f"--ignore: {message}"
+    if options.follow and (len(options.paths) > 1 or options.html or options.csv or options.json):
+        return "--follow prints the table of one recording"
     if len(options.paths) > 1 and (options.csv or not options.html):
         return "several recordings are shown as a page: name it with --html"
     return ""
@@ -69,9 +84,13 @@ def main(arguments: Sequence[str]) -> int:
     """
     parser, show = _parsers()
     options = parser.parse_args(arguments)
+    if options.command != "show":
+        return _other_command(parser, options)
     if error_message := _option_error(options):
         show.error(error_message)
     recordings = _read_all(options.paths)
+    if options.follow:
+        recordings = _follow(options)
     problems = [truncate(recording.problem, MAX_PROBLEM_CHARS) for recording in recordings.values()]
     for recording, problem in zip(recordings.values(), problems, strict=True):
         if not recording.header or not len(recording):
@@ -107,6 +126,38 @@ def _read_all(paths: Sequence[str]) -> dict[str, Recording]:
     return {name: read(path, growing=True) for name, path in zip(names, paths, strict=True)}
 
 
+def _follow(options: argparse.Namespace) -> dict[str, Recording]:
+    """Prints the table whenever there are new rows, until the recording has ended; Ctrl+C ends it too."""
+    recordings = _read_all(options.paths)
+    rows = -1
+    with suppress(KeyboardInterrupt):
+        while True:
+            (recording,) = recordings.values()
+            if len(recording) != rows and recording.header:
+                rows = len(recording)
+                print("\n".join(table(recording, options.step, options.ignore)), end="\n\n", flush=True)
+            if recording.is_complete or recording.problem:
+                break
+            time.sleep(FOLLOW_SECONDS)
+            recordings = _read_all(options.paths)
+    return recordings
+
+
+def _other_command(parser: Parser, options: argparse.Namespace) -> int:
+    """Prints the usage, or where two recordings part first. Returns EXIT_PARTED where they do."""
+    if options.command is None:
+        parser.print_help()
+        return 0
+    one, other = (read(path, growing=True) for path in options.paths)
+    for path, recording in zip(options.paths, (one, other), strict=True):
+        if not len(recording):
+            print(f"{parser.prog}: {path}: {recording.problem or 'There is no row yet.'}", file=sys.stderr)
+            return EXIT_ERROR
+    has_parted, sentences = comparison(one, other, options.tolerance)
+    print("\n".join(truncate(sentence, MAX_PROBLEM_CHARS) for sentence in sentences))
+    return EXIT_PARTED if has_parted else 0
+
+
 def _show(
     options: argparse.Namespace, recordings: Mapping[str, Recording], row: int, findings: Iterable[Diagnostic]
 ) -> None:
@@ -119,7 +170,7 @@ def _show(
         print(recording.csv(options.csv))
     if options.json:
         print(json.dumps(_as_json(recording, row, findings), indent=1))
-    if not (options.html or options.csv or options.json):
+    if not (options.html or options.csv or options.json or options.follow):
         print("\n".join(table(recording, options.step, options.ignore)))
 
 

@@ -1,4 +1,4 @@
-"""Alarms while a model trains: a jump between neighbouring sites, a non-finite number, a loss that stalls."""
+"""Alarms while a model trains: a jump between neighbouring sites, a non-finite number, a loss that rises."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from addnorm.findings import WINDOW_ROWS, find_stall, stall_sentence
+from addnorm.course import WINDOW_ROWS, find_rise
+from addnorm.findings import rise_sentence
 from addnorm.recording import Recording
 from addnorm.words import capitalised, first_non_finite, jump_clause, largest_jump, non_finite_sentence
 
@@ -64,8 +65,8 @@ class Alarms:
         self._steps.append(step)
         if "loss" in self._raised or len(self._losses) % WINDOW_ROWS:
             return
-        if (stall := find_stall(self._losses)) is not None:
-            self._add("loss", Alarm("loss", step, "", stall_sentence(self._steps[stall.row], stall)))
+        if (rise := find_rise(self._losses)) is not None:
+            self._add("loss", Alarm("loss", step, "", rise_sentence(self._steps[rise.row], rise)))
 
     def notify(self) -> None:
         """Calls the callback for each new alarm. Its exceptions reach the training loop."""

@@ -1,4 +1,4 @@
-"""The mean cosine between the vectors of a tensor: how alike the samples or tokens of a batch are at a site."""
+"""How alike the samples or tokens of a batch are at a site, by their mean cosine, and how large the largest number."""
 
 from __future__ import annotations
 
@@ -32,6 +32,16 @@ def cosines_of(measured: Sequence[tuple[int, Tensor]]) -> list[tuple[list[int], 
         stacked = torch.stack(list(samples.values()))
         fetches.append((list(samples), Fetch(mean_cosines(stacked))))
     return fetches
+
+
+def peaks_of(measured: Sequence[tuple[int, Tensor]]) -> list[tuple[list[int], Fetch]]:
+    """The largest magnitude of (site, tensor) pairs: for each device, the sites and one read of their numbers."""
+    by_device: dict[torch.device, dict[int, Tensor]] = {}
+    for site, tensor in measured:
+        if not tensor.is_complex() and not tensor.is_nested and tensor.layout is torch.strided and tensor.numel():
+            peak = torch.linalg.vector_norm(tensor.float(), float("inf"))
+            by_device.setdefault(tensor.device, {})[site] = peak
+    return [(list(peaks), Fetch(torch.stack(list(peaks.values())))) for peaks in by_device.values()]
 
 
 def sample_vectors(tensor: Tensor) -> Tensor | None:

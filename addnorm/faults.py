@@ -25,6 +25,8 @@ LATEST_ROWS = 5
 MIN_EARLIER_ROWS = 20
 MAX_EARLIER_ROWS = 200
 MAX_NAMES = 3  # listed in a sentence
+MIN_DISCARDED = 2  # passes of a step that zero_grad throws away
+MIN_UNDIVIDED_ROWS = 4  # successive measured rows
 
 
 class Clip(NamedTuple):
@@ -48,6 +50,13 @@ class Faults:
         self._first_step = 0
         self._thawed: dict[int, int] = {}  # frozen matrix -> step since which it receives a gradient
         self._leftover_steps: list[int] = []  # steps of the latest successive rows with a leftover gradient
+        self._discarded_steps: list[int] = []  # steps of the latest successive rows whose small batches were zeroed
+        self._undivided_steps: list[int] = []  # the same of measured rows with a sum of means
+        self._inputs: list[tuple[int, float, float]] = []  # step, input and target of rows with the same input
+        self._sum_of_means: Diagnostic | None = None
+        self._same_input: Diagnostic | None = None
+        self._skipless: Diagnostic | None = None
+        self._unmoved: Diagnostic | None = None
         self._fewest_calls = 0
         self._most_calls = 0
         self._clips: deque[Clip] = deque(maxlen=CLIPPED_ROWS)
@@ -61,6 +70,11 @@ class Faults:
             self._check_copies(recording, row),
             self._check_batch(recording, row),
             self._check_leftover(recording, row),
+            self._check_discarded(recording, row),
+            self._check_undivided(recording, row),
+            self._check_input(recording, row),
+            self._check_skips(recording, row),
+            self._check_unmoved(recording, row),
             *self._check_unreached(recording, row),
             *self._check_clipping(recording, row),
             self._check_thawed(recording, row),
@@ -83,7 +97,9 @@ class Faults:
                 f"numbers of {names[first]}."
             )
             step = recording.steps[row]
-            self._copies = Diagnostic.from_rule("AN-I1", step, sentence, copies=len(copies), matrices=len(names))
+            self._copies = Diagnostic.from_rule(
+                "AN-I1", step, sentence, place=names[copy], copies=len(copies), matrices=len(names)
+            )
         return self._copies
 
     def _check_batch(self, recording: Recording, row: int) -> Diagnostic | None:
@@ -94,7 +110,7 @@ class Faults:
         if self._batch is None and first_non_finite(recording, row):
             step = recording.steps[row]
             sentence = f"The batch of step {step} already holds numbers that are not finite."
-            self._batch = Diagnostic.from_rule("AN-N2", step, sentence, input=batch)
+            self._batch = Diagnostic.from_rule("AN-N2", step, sentence, place="the batch", input=batch)
         return self._batch
 
     def _check_leftover(self, recording: Recording, row: int) -> Diagnostic | None:
@@ -111,7 +127,97 @@ class Faults:
             f"Since step {since} the gradients of the step before are still there when the next ones are computed: "
             "without zero_grad an update is made of the sum of all of them."
         )
-        return Diagnostic.from_rule("AN-G3", since, sentence, gradient_left=leftover, rows=len(self._leftover_steps))
+        numbers = {"gradient_left": leftover, "rows": len(self._leftover_steps)}
+        return Diagnostic.from_rule("AN-G3", since, sentence, place="the loop", **numbers)
+
+    def _check_discarded(self, recording: Recording, row: int) -> Diagnostic | None:
+        """Finds loops that zero the gradients between the small batches of an update.
+
+        Once a step is what SAM does, or a loop that looks at a gradient first.
+        """
+        (discarded,) = recording.fact("discarded", row) or [0]
+        if discarded < MIN_DISCARDED:
+            self._discarded_steps = []
+            return None
+        self._discarded_steps.append(recording.steps[row])
+        if len(self._discarded_steps) < RULES["AN-G4"].threshold:
+            return None
+        since = self._discarded_steps[0]
+        sentence = (
+            f"{from_step(since)} {discarded} of {discarded + 1} backward passes of a step are thrown away: zero_grad "
+            "is called between its small batches."
+        )
+        return Diagnostic.from_rule("AN-G4", since, sentence, place="the loop", discarded=discarded)
+
+    def _check_undivided(self, recording: Recording, row: int) -> Diagnostic | None:
+        """Finds updates whose gradient is the sum of the mean losses of several small batches."""
+        if not recording.fact("loss_form", row):  # looked at in some rows only
+            return self._sum_of_means
+        (count,) = recording.fact("undivided", row) or [0]
+        self._undivided_steps = [*self._undivided_steps, recording.steps[row]] if count else []
+        self._sum_of_means = None
+        if len(self._undivided_steps) >= MIN_UNDIVIDED_ROWS:
+            sentence = (
+                f"{from_step(self._undivided_steps[0])} the gradients of {count} small batches add up, each of its own "
+                f"mean loss: the update is made of {count} times the gradient of the large batch."
+            )
+            since = self._undivided_steps[0]
+            self._sum_of_means = Diagnostic.from_rule("AN-G5", since, sentence, place="the loop", batches=count)
+        return self._sum_of_means
+
+    def _check_input(self, recording: Recording, row: int) -> Diagnostic | None:
+        """Finds an input that stays the same while the targets change. Training on one batch keeps both."""
+        (only_input,) = recording.values_at("input_mark", row)
+        (target,) = recording.values_at("target", row)
+        if target is None or only_input is None:
+            return self._same_input
+        if self._inputs and self._inputs[-1][1] != only_input:
+            self._inputs = []
+            self._same_input = None
+        self._inputs.append((recording.steps[row], only_input, target))
+        targets = {target for *_, target in self._inputs}
+        if len(self._inputs) >= RULES["AN-D1"].threshold and len(targets) > len(self._inputs) // 2:
+            since = self._inputs[0][0]
+            sentence = (
+                f"{from_step(since)} the model is given the same input in each of {len(self._inputs)} rows measured, "
+                "while the targets change."
+            )
+            numbers = {"rows": len(self._inputs), "targets": len(targets)}
+            self._same_input = Diagnostic.from_rule("AN-D1", since, sentence, place="the input", **numbers)
+        return self._same_input
+
+    def _check_skips(self, recording: Recording, row: int) -> Diagnostic | None:
+        """Finds blocks without the skip that others of their kind have."""
+        if not self._rows and recording.skipless:
+            block, peers = recording.skipless[0]
+            more = f", nor have {len(recording.skipless) - 1} more" if len(recording.skipless) > 1 else ""
+            sentence = f"{block} has no skip around it{more}; {peers} blocks of its kind have one."
+            numbers = {"blocks": len(recording.skipless), "peers": peers}
+            self._skipless = Diagnostic.from_rule("AN-B1", recording.steps[row], sentence, place=block, **numbers)
+        return self._skipless
+
+    def _check_unmoved(self, recording: Recording, row: int) -> Diagnostic | None:
+        """Finds matrices that receive gradients, that no optimizer given holds, and that nothing has changed.
+
+        If only the last matrices are held, the others may be meant to stay.
+        """
+        names = [recording.unheld[index] for index in recording.fact("unmoved", row) if index < len(recording.unheld)]
+        matrices = recording.matrices
+        is_head_alone = 2 * len(names) > len(matrices) and set(names) == set(matrices[: len(names)])
+        if names and not is_head_alone:
+            listed = (
+                _short_names(list(range(len(names))), names)
+                if set(names) - set(matrices)
+                else _module_list(recording, [index for index, name in enumerate(matrices) if name in names])
+            )
+            pronoun = "it" if len(names) == 1 else "them"
+            sentence = (
+                f"From the start {listed} {'gets' if len(names) == 1 else 'get'} a gradient, but no optimizer holds "
+                f"{pronoun}: {int(RULES['AN-W3'].threshold)} updates have changed nothing."
+            )
+            numbers = {"matrices": len(names), "of": len(matrices)}
+            self._unmoved = Diagnostic.from_rule("AN-W3", 0, sentence, place=names[0], **numbers)
+        return self._unmoved
 
     def _check_unreached(self, recording: Recording, row: int) -> Iterable[Diagnostic]:
         """Finds matrices that no gradient reaches, because the graph is cut or for other reasons."""
@@ -138,15 +244,17 @@ class Faults:
                 f"The graph is cut by {label}: no gradient comes back past it, and {_module_list(recording, cut_off)} "
                 f"{verb} none."
             )
-            yield Diagnostic.from_rule("AN-G2", self._cut_since, sentence, place=label, matrices=len(cut_off), of=total)
+            numbers = {"matrices": len(cut_off), "of": total}
+            yield Diagnostic.from_rule("AN-G2", self._cut_since, sentence, place=label, **numbers)
 
         unreached = self._unreached.difference(cut_off)
         rows = self._rows + 1
-        if unreached and rows >= RULES["AN-W1"].threshold:
+        is_measured = len(absent) < total  # an optimizer in the backward pass leaves no gradient to measure
+        if unreached and is_measured and rows >= RULES["AN-W1"].threshold:
             sentence = f"{from_step(self._first_step)} no gradient has reached {_module_list(recording, unreached)}."
-            yield Diagnostic.from_rule(
-                "AN-W1", self._first_step, sentence, matrices=len(unreached), of=total, rows=rows
-            )
+            numbers = {"matrices": len(unreached), "of": total, "rows": rows}
+            place = recording.matrices[min(unreached)]
+            yield Diagnostic.from_rule("AN-W1", self._first_step, sentence, place=place, **numbers)
 
     def _check_clipping(self, recording: Recording, row: int) -> Iterable[Diagnostic]:
         """Finds clipping that acts on every update, and clipping that hides a gradient that explodes."""
@@ -174,7 +282,9 @@ class Faults:
             f"{number(first.before)} to {number(first.after)}."
         )
         numbers = {"factor": geometric_mean(factors), "before": first.before, "after": first.after}
-        yield self._clipping.setdefault("AN-C1", Diagnostic.from_rule("AN-C1", first.step, sentence, **numbers))
+        yield self._clipping.setdefault(
+            "AN-C1", Diagnostic.from_rule("AN-C1", first.step, sentence, place="the clipping", **numbers)
+        )
 
     def _check_explosion(self, after: float) -> Iterable[Diagnostic]:
         earlier = median(self._earlier_norms or [math.inf])
@@ -187,7 +297,7 @@ class Faults:
                 f"{number(latest / earlier)} times what it was before."
             )
             numbers = {"gradient": latest, "usual": earlier, "after": after}
-            self._clipping["AN-C2"] = Diagnostic.from_rule("AN-C2", since, sentence, **numbers)
+            self._clipping["AN-C2"] = Diagnostic.from_rule("AN-C2", since, sentence, place="the loss", **numbers)
         if "AN-C2" in self._clipping:
             yield self._clipping["AN-C2"]
 
@@ -203,7 +313,8 @@ class Faults:
             f"{from_step(since)} {_short_names(thawed, recording.frozen)}, frozen when the recording began, {verb} a "
             f"gradient; the blocks leave {pronoun} out."
         )
-        return Diagnostic.from_rule("AN-W2", since, sentence, matrices=len(thawed), frozen=len(recording.frozen))
+        numbers = {"matrices": len(thawed), "frozen": len(recording.frozen)}
+        return Diagnostic.from_rule("AN-W2", since, sentence, place=recording.frozen[thawed[0]], **numbers)
 
     def _check_calls(self, recording: Recording, row: int) -> Diagnostic | None:
         """Finds the module whose number of calls differs most from the traced pass."""
@@ -224,7 +335,8 @@ class Faults:
                 f"a row holds at most the first {traced_calls[site]} calls."
             )
             numbers = {"fewest": self._fewest_calls, "most": self._most_calls, "row": traced_calls[site]}
-            self._calls = Diagnostic.from_rule("AN-S2", since, sentence, **numbers)
+            place = recording.sites[site].module
+            self._calls = Diagnostic.from_rule("AN-S2", since, sentence, place=place, **numbers)
         return self._calls
 
 

@@ -9,13 +9,22 @@ VERSION = 2  # of the format; a reader refuses a higher one
 # JSON has no such numbers: a recording stores their names.
 NON_FINITE = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 
-SITE_SERIES = ("act_rms", "grad_rms", "sample_cosine")
-BLOCK_SERIES = ("weight_grad_rms", "update_to_weight")
+SITE_SERIES = ("act_rms", "grad_rms", "sample_cosine", "act_peak")
+BLOCK_SERIES = ("weight_grad_rms", "update_to_weight", "update_lost")
 DETAILS = ("head", "parameter_grad")  # recorded only with detail="heads"
 SERIES = SITE_SERIES + BLOCK_SERIES + DETAILS
-OPTIONAL_SERIES = ("sample_cosine", "update_to_weight", *DETAILS)  # measured in some rows only
-SCALARS = ("loss", "lr", "grad_norm", "output", "grad_norm_unclipped", "input", "gradient_left")
-FACTS = ("copy_of", "absent", "zero", "unheld", "thawed", "calls")  # lists of counts, in rows with some
+# Measured in some rows only.
+OPTIONAL_SERIES = ("sample_cosine", "act_peak", "update_to_weight", "update_lost", *DETAILS)
+SCALARS = (
+    "loss", "lr", "grad_norm", "output", "grad_norm_unclipped", "input", "gradient_left", "target", "cross_entropy",
+    "input_mark",
+)  # fmt: skip
+# Lists of counts, only in rows where they are not empty.
+FACTS = (
+    "copy_of", "absent", "zero", "unheld", "thawed", "calls", "loss_form", "undivided", "discarded", "unmoved",
+)  # fmt: skip
+# Kinds of loss in `loss_form`. A loss is OTHER unless it is one function of the model's output.
+OTHER, CLASSES, NUMBERS, YES_OR_NO = range(4)
 BINS = 32  # in a histogram
 BIN_ENDS_RMS = 4.0  # the outer bins end at this many RMS on either side
 # Names of series in version 1 of the format, and the reverse.

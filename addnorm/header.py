@@ -16,6 +16,7 @@ from addnorm.blocks import Block
 from addnorm.compiled import plain_name, unwrap_compiled
 from addnorm.format import VERSION
 from addnorm.sites import Site, Sites
+from addnorm.skips import lacking_skips
 from addnorm.trace import Graph
 
 
@@ -33,13 +34,15 @@ def build_header(
     matrices: Sequence[str] = (),
     frozen: Sequence[str] = (),
     graph: Graph | None = None,
+    unheld: Sequence[str] = (),
+    unheld_blocks: Sequence[int] = (),
 ) -> dict[str, Any]:
     """The header as a JSON object; docs/recording.md describes its keys.
 
     `every`: steps from one row to the next. `meta`: the user's own entries. `ignored`: ids of findings not to report.
-    `details`: further keys of the header. `matrices`: names of the trained ones, those in
-    blocks first; `frozen`: of the others.
-    `graph`: the graph of the traced forward pass, if there is one.
+    `details`: further keys of the header. `matrices`: names of the trained ones, those in blocks first; `frozen`: of
+    the others. `graph`: the graph of the traced forward pass, if there is one. `unheld`: trained matrices that the
+    optimizer does not hold, and the indices of the blocks that have such.
     """
     blocks = list(blocks)
     parameters = list(model.parameters())
@@ -63,7 +66,9 @@ def build_header(
         ],
         "matrices": list(map(plain_name, matrices)),
         **({"frozen": list(map(plain_name, frozen))} if frozen else {}),
+        **({"unheld": list(unheld), "unheld_blocks": list(unheld_blocks)} if unheld else {}),
         **(_graph_entries(graph, sites, matrices) if graph else {}),
+        **({"skipless": lacks} if graph and (lacks := list(map(list, lacking_skips(graph, model)))) else {}),
         **(details or {}),
         "notes": list(sites.notes),
         "ignored": list(ignored),

@@ -89,6 +89,7 @@ class BackwardPasses:
         self._own = own
         self._others = others
         self._has_optimizer = has_optimizer
+        self.on_loss: Callable[[Tensor], None] = lambda loss: None  # called before each `backward` on a single number
         self._on_begin = on_begin
         self._on_end = on_end
         self._last_call: Call | None = None
@@ -99,6 +100,8 @@ class BackwardPasses:
         self.counted = set()
         self._ranks: dict[int, int] = {}  # by autograd's id of the pass
         self._rank = NO_PARAMETERS  # the highest so far
+        self.discarded = 0  # times that zeroing has thrown away the gradients of another forward pass
+        self._pass_number = 0  # the forward pass of the last backward pass that accumulated
         self._holder: Tensor | None = None  # a parameter that holds a gradient
         self._is_over = False  # whether a recorded pass has ended
         self._has_later_evaluation = False  # whether `first_evaluation_only` has excluded a pass
@@ -146,6 +149,8 @@ class BackwardPasses:
             self._has_later_evaluation = True
             return NO_PARAMETERS
         outranks = NO_PARAMETERS < self._rank < rank
+        self.discarded += is_zeroed and pass_number != self._pass_number
+        self._pass_number = pass_number
         replaces = is_zeroed or outranks
         self._has_mixed_ranks |= outranks
         self._rank = rank
@@ -245,6 +250,11 @@ def _backward(tensors: Any, grad_tensors: Any = None, *args: Any, **kwargs: Any)
         call = _call_of((tensors,) if isinstance(tensors, Tensor) else tuple(tensors), grad_tensors, inputs is None)
     if not hasattr(_calls_of_thread, "stack"):
         _calls_of_thread.stack = []
+    if call.loss is not None:
+        root = tensors if isinstance(tensors, Tensor) else next(iter(tensors))
+        for listener in tuple(_listeners):
+            with suppress(Exception):
+                listener.on_loss(root)
     _calls_of_thread.stack.append(call)
     _calls.append(call)
     try:

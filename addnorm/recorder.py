@@ -35,10 +35,10 @@ from addnorm.compiled import (
     visible_graph,
 )
 from addnorm.copies import strip_hooks_from_copies
-from addnorm.cosine import cosines_of
+from addnorm.cosine import cosines_of, peaks_of
 from addnorm.detail import Heads
 from addnorm.display import Display
-from addnorm.evidence import Evidence
+from addnorm.evidence import Evidence, input_mark
 from addnorm.faults import outermost_module
 from addnorm.first_pass import FirstPass
 from addnorm.format import BINS, VERSION
@@ -47,7 +47,7 @@ from addnorm.histogram import histograms_of
 from addnorm.live import Live
 from addnorm.model import preserve_state, unsupported_reason, unwrap_ddp
 from addnorm.operation import LastPass
-from addnorm.optimizers import Optimizers, ids_of
+from addnorm.optimizers import Optimizers, ids_of, parameters_of
 from addnorm.passes import BackwardPasses, Call, Replaced, is_in_backward
 from addnorm.probe import Hook, NoticingHook, Probe
 from addnorm.recording import Recording, changes_entry, read, recording_from_header
@@ -65,8 +65,8 @@ from addnorm.sites import (
     output_sites,
     sites_with_notes,
 )
-from addnorm.trace import Graph, Tracer, is_numeric, output_of
-from addnorm.weights import Sample, Weights, update_norms
+from addnorm.trace import Graph, Tracer, is_numeric, output_of, strays_of
+from addnorm.weights import Sample, Weights, lost_shares, update_norms
 from addnorm.writer import Writer
 
 Detail = Literal["", "heads", "histograms"]
@@ -102,7 +102,8 @@ def watch(
     Several optimisers that share an update are given as a list.
     `scaler`: AMP's GradScaler, whose scale is divided out. `every`: steps per row. `sites`: "auto", globs of module
     names, or modules by site name. `meta`: stored in the header, as JSON. `to`: TensorBoard's `SummaryWriter` or a run
-    of Weights & Biases or Trackio, which receive a few numbers of each row, beside a file or without one.
+    of Weights & Biases or Trackio, which receive a few numbers of each row, beside a file or without one; an address
+    of a webhook; each of them receives the findings.
 
     `resume`: appends to an existing file after its last row (True), or drops its rows from a step on. `detail`: "heads"
     adds the size of each attention head's output and the gradient of each parameter, "histograms" the distribution of
@@ -148,7 +149,7 @@ class Recorder(Display):
         ignore: Iterable[str] = (),
         called: bool = True,
     ) -> None:
-        to = list(to)
+        to = [to] if isinstance(to, str) else list(to)
         ignore = [ignore] if isinstance(ignore, str) else list(ignore)
         self._sinks = Sinks(to)
         _check_arguments(path, every, meta, to, detail=detail, ignore=ignore)
@@ -198,6 +199,7 @@ class Recorder(Display):
             self._end_backward,
             has_optimizer=bool(self._optimizers.given),
         )
+        self._backward.on_loss = self._note_loss
         self._step = 0
         self._step_at_update = 0  # the step when the update under way began
         self._passes = 0  # number of forward passes in the step so far
@@ -375,7 +377,7 @@ class Recorder(Display):
 
     def on(self, alarm: Callable[[Alarm], object], *, factor: float = FACTOR) -> None:
         """Calls `alarm` once when a number is not finite, with the operation that made it, when signal or gradient
-        changes by more than `factor` from one site to the next, and when the loss stalls. The call precedes the update,
+        changes by more than `factor` from one site to the next, and when the loss rises. The call precedes the update,
         which does not happen if `alarm` raises. From then on each row waits for the device.
         """
         self._alarms = Alarms(alarm, factor)
@@ -443,6 +445,7 @@ class Recorder(Display):
             return
         self._close_unheard_update()
         self._measure_update()
+        self._evidence.note_outputs(None)
         if not self._is_recorded_pass or self._has_no_sites:
             self._set_listening(False)
         elif self._weights is None:
@@ -470,6 +473,9 @@ class Recorder(Display):
             return
         self._passes += 1
         self._open_passes.add(self._pass_number)
+        self._row.forward_passes += 1
+        if self._is_recorded_step and _is_full_row(self._step, self._every):
+            self._evidence.note_outputs(output)
         if self._tracer is not None:
             tracer = self._tracer
             self._tracer = None
@@ -491,11 +497,15 @@ class Recorder(Display):
             self._record_loss(loss, from_loop=False)
 
     def _measure_input(self, inputs: Iterable[Any]) -> None:
-        """Measures the first numeric tensor that the model receives."""
+        """Measures the first numeric tensor that the model receives, and whether its only input changes."""
+        inputs = list(inputs)
         tensors = (value for value in inputs if isinstance(value, Tensor) and is_numeric(value) and value.numel())
         tensor = next(tensors, None)
         if self._is_recorded_pass and not self._has_no_sites and tensor is not None:
             self._measure_end("input", tensor)
+        if self._is_recorded_pass and _is_full_row(self._step, self._every):
+            self._row.input_mark = input_mark(inputs)
+            self._evidence.note_inputs(inputs)
 
     def _measure_end(self, name: str, tensor: Tensor) -> None:
         """Measures the model's input or output: with the sites, unless it is overwritten before."""
@@ -513,6 +523,10 @@ class Recorder(Display):
         if not self._optimizers.given:
             return self._own_parameters()
         return self._optimizers.parameters() if self._optimizers.lead or self._updates_in_backward else []
+
+    def _note_loss(self, loss: Tensor) -> None:
+        if self._is_recorded_step and self._passes and _is_full_row(self._step, self._every):
+            self._evidence.note_loss(loss)
 
     def _own_parameters(self) -> list[Tensor]:
         """The tensors that updates change: of the model if the optimisers have any of it, and theirs."""
@@ -533,6 +547,7 @@ class Recorder(Display):
             self._row.root_losses.append(call.loss)
         if replaced == "zeroed":
             self._row.leftover = None
+        self._evidence.add_loss(self._row)
         if accumulates and not self._update_has_closure:
             self._evidence.measure_leftover_gradient(self._row)
 
@@ -696,6 +711,7 @@ class Recorder(Display):
         row.reached |= probe.reached()
         if _is_full_row(self._step, self._every):
             row.cosines += [(pass_number, sites, cosines) for sites, cosines in cosines_of(signals)]
+            row.peaks += [(pass_number, sites, peaks) for sites, peaks in peaks_of(signals)]
             if self._detail == "histograms":
                 row.histograms += [(pass_number, sites, shares) for sites, shares in histograms_of(signals)]
         probe.forget()
@@ -868,6 +884,8 @@ class Recorder(Display):
         if self._probe is not None and self._backward.is_assembled:
             self._probe.take_back()
             row.take_back()
+        else:
+            row.discarded = self._backward.discarded
         self._collect_pass(*([], []) if row.first_gradients else weights.measured_gradients())
         row.parts += row.first_gradients or self._detailed_gradients(weights)
         weights.forget_incoming()
@@ -928,7 +946,9 @@ class Recorder(Display):
         if self._update is not None:
             row, samples = self._update
             self._update = None
-            row.parts += update_norms(self._optimizers.moved(samples))
+            moved = self._optimizers.moved(samples)
+            row.parts += update_norms(moved)
+            row.lost = lost_shares(moved)
 
     def _record_loss(self, loss: Tensor | float, from_loop: bool) -> None:
         row = self._row_of_loss(loss)
@@ -976,6 +996,10 @@ class Recorder(Display):
 
     def _write_header(self) -> None:
         self._weights = Weights(self._model, self._blocks, self._parameters, self._optimizers.resting())
+        given = self._optimizers.given
+        held = [p for one in given for p in parameters_of(one)] if given else list(self._model.parameters())
+        graph = self._evidence.graph
+        loose, strays = self._weights.loose(held), strays_of(graph, held)
         line = build_header(
             self._model,
             self._optimizers.given,
@@ -987,12 +1011,15 @@ class Recorder(Display):
             ignored=self._ignored,
             matrices=self._weights.matrices,
             frozen=self._weights.frozen,
-            graph=self._evidence.graph,
+            graph=graph,
+            unheld=[*loose, *strays],
+            unheld_blocks=self._weights.blocks_of(loose),
             details=self._details(self._weights),
         )
         self._header = line
         self._empty_recording = recording_from_header(line)
-        self._evidence.begin(self._weights, line.get("calls", ()), resumed=bool(self._earlier.header))
+        unheld = [*loose.values(), *strays.values()]
+        self._evidence.begin(self._weights, line.get("calls", ()), unheld=unheld, resumed=bool(self._earlier.header))
         if self._writer is not None and self._earlier.header:
             self._has_header = self._continue_file(self._writer, self._earlier.header)
 
@@ -1053,6 +1080,7 @@ class Recorder(Display):
         recording = self._empty_recording.single_row(line)
         sentences, findings = self._narrator.add_row(recording, 0)
         self._sinks.log_row(recording, sentences)
+        self._sinks.alert(row.step, findings)
         changes = changes_entry(sentences, findings)
         return [line, changes] if changes else [line]
 

@@ -54,7 +54,10 @@ UNREADABLE = "is not JSON, or is nested too deeply"
 
 SITE_KINDS = ("start", "sum", "output")
 ENDS = ("done", "error", "recorder")
-HEADER_FIELDS = ("sites", "blocks", "heads", "weights", "bins", "matrices", "frozen", "calls", "cuts")
+HEADER_FIELDS = (
+    "sites", "blocks", "heads", "weights", "bins", "matrices", "frozen", "calls", "cuts", "unheld", "unheld_blocks",
+    "skipless",
+)  # fmt: skip
 
 Change = tuple[int, str]  # the step from which a sentence holds, and the sentence
 
@@ -97,6 +100,13 @@ class CutInfo(NamedTuple):
     matrices: tuple[int, ...]
 
 
+class LackInfo(NamedTuple):
+    """A block without a skip that this many others of its kind have."""
+
+    block: str
+    peers: int
+
+
 @dataclass(repr=False)
 class Recording(Display):
     """The rows of a recording that have been read: one flat array for each scalar and series, row after row.
@@ -115,6 +125,9 @@ class Recording(Display):
     frozen: tuple[str, ...] = ()  # names of matrices that were not trained when the recording began
     calls: tuple[int, ...] = ()  # calls of each site's module in the first pass
     cuts: tuple[CutInfo, ...] = ()
+    unheld: tuple[str, ...] = ()  # names of the trained matrices that the optimizer does not hold
+    unheld_blocks: frozenset[int] = frozenset()  # indices of the blocks that have such
+    skipless: tuple[LackInfo, ...] = ()  # blocks without the skip that others of their kind have
     steps: array[int] = field(default_factory=lambda: array("q"))
     seconds: array[float] = field(default_factory=lambda: array("d"))
     scalars: dict[str, array[float]] = field(default_factory=lambda: {name: array("d") for name in SCALARS})
@@ -427,6 +440,9 @@ class Reader:
         recording.frozen = parse_names(entry.get("frozen"))
         recording.calls = tuple(parse_counts(entry.get("calls")))
         recording.cuts = parse_cuts(entry.get("cuts"))
+        recording.unheld = parse_names(entry.get("unheld"))
+        recording.unheld_blocks = frozenset(parse_counts(entry.get("unheld_blocks")))
+        recording.skipless = parse_lacks(entry.get("skipless"))
 
     def _count_numbers(self, numbers: int) -> None:
         self._numbers += numbers
@@ -642,6 +658,13 @@ def parse_cuts(value: Any) -> tuple[CutInfo, ...]:
     items = value if isinstance(value, list) else []
     pairs = [item for item in items if isinstance(item, list) and len(item) == 2][:MAX_CUTS]
     return tuple(CutInfo(label, tuple(parse_counts(matrices))) for label, matrices in pairs if _is_name(label))
+
+
+def parse_lacks(value: Any) -> tuple[LackInfo, ...]:
+    """The blocks that lack a skip. Anything malformed is left out."""
+    items = value if isinstance(value, list) else []
+    pairs = [item for item in items if isinstance(item, list) and len(item) == 2][:MAX_CUTS]
+    return tuple(LackInfo(name, count) for name, item in pairs if _is_name(name) and (count := count_or_none(item)))
 
 
 def parse_end(entry: dict[str, Any]) -> dict[str, Any]:

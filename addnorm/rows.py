@@ -16,6 +16,7 @@ from addnorm.probe import norms
 NOWHERE = -1  # the block index of a matrix outside all blocks
 SHARE_DIGITS = 5  # decimals of a bin's share: at most eight bytes in the file
 MAX_WAITING_ROWS = 64
+MIN_SMALL_BATCHES = 3  # of an update, whose backward passes are counted
 FORWARD_SERIES = ("act", "output", "input")  # measured in forward passes
 
 SeriesIndex = tuple[str, int]  # a series and the index in it
@@ -129,6 +130,18 @@ class PendingRow:
     leftover_size: int = 1  # count of numbers in that gradient
     fingerprints: Fetch | None = None  # sums over each matrix before the first update, see `Weights.fingerprints`
     first_equal: Callable[[Sequence[float]], list[int]] | None = None  # see `Weights.first_equal`
+    # Kind, classes, and whether it is of probabilities: of the loss that `backward` was called on.
+    loss_form: list[int] = field(default_factory=list)
+    cross_entropy: Fetch | None = None
+    target: Fetch | None = None  # root mean square of what the output is compared with
+    input_mark: Fetch | None = None  # mean of the only input, weighted by position
+    undivided: int = 0  # backward passes on a mean that nothing has divided
+    discarded: int = 0  # times that zero_grad has thrown away the gradients of an earlier forward pass
+    forward_passes: int = 0
+    unmoved: list[tuple[int, Fetch]] = field(default_factory=list)  # by unheld matrix: whether it is as it was
+    lost: list[tuple[int, Fetch]] = field(default_factory=list)  # see `weights.lost_shares`
+    # Forward pass, site indices, and the largest magnitude at each of these sites.
+    peaks: list[tuple[int, list[int], Fetch]] = field(default_factory=list)
     skipped: bool = False  # AMP skipped the update
     by_optimizer: bool = False  # an update follows; without an optimiser, unchanged weights mean that none was seen
 
@@ -150,8 +163,17 @@ class PendingRow:
 
     def fetches(self) -> list[Fetch]:
         fetches = [part.fetch for part in (*self.parts, *self.unclipped)]
-        fetches += [fetch for *_, fetch in (*self.cosines, *self.heads, *self.histograms)]
-        singles = (self.scale, self.lr, self.leftover, self.fingerprints)
+        fetches += [fetch for *_, fetch in (*self.cosines, *self.heads, *self.histograms, *self.peaks)]
+        fetches += [fetch for _, fetch in (*self.unmoved, *self.lost)]
+        singles = (
+            self.scale,
+            self.lr,
+            self.leftover,
+            self.fingerprints,
+            self.cross_entropy,
+            self.target,
+            self.input_mark,
+        )
         fetches += [fetch for fetch in singles if isinstance(fetch, Fetch)]
         return [*fetches, *self.losses, *self.roots]
 
@@ -210,6 +232,8 @@ class PendingRow:
             line["input"] = _encode_rms(sums, "input")
         if self.leftover is not None:
             line["gradient_left"] = encode_number(self.leftover.values()[0] / math.sqrt(self.leftover_size) / scale)
+        singles = {"target": self.target, "cross_entropy": self.cross_entropy, "input_mark": self.input_mark}
+        line |= {name: encode_number(fetch.values()[0], 9) for name, fetch in singles.items() if fetch is not None}
         line |= self._facts(sums)
         if self.heads:
             line["head"] = [encode_number(size) for size in self._head_sizes(counts["heads"])]
@@ -217,6 +241,10 @@ class PendingRow:
             line["parameter_grad"] = _encode_series(sums, "parameter_grad", counts["weights"], weight_factor)
         if self.cosines:
             line["sample_cosine"] = [encode_number(cosine) for cosine in self._mean_cosines(counts["sites"])]
+        if self.peaks:
+            line["act_peak"] = list(map(encode_number, self._peaks_over_rms(sums, counts["sites"])))
+        if self.lost:
+            line["update_lost"] = list(map(encode_number, self._lost_shares(counts["blocks"])))
         if self.histograms:
             line["histogram"] = self._mean_shares(counts["sites"], header.get("bins", 0))
         has_moved = self.by_optimizer or any(total.square for (name, _), total in sums.items() if name == "change")
@@ -241,9 +269,17 @@ class PendingRow:
             "unheld": list(self.unheld),
             "thawed": list(self.thawed),
             "calls": list(self.calls),
+            "loss_form": self.loss_form,
+            "undivided": [self.undivided] if self.undivided == self.forward_passes >= MIN_SMALL_BATCHES else [],
+            "discarded": [self.discarded] if self.discarded else [],
+            "unmoved": [index for index, fetch in self.unmoved if fetch.values()[0]],
         }
         if self.fingerprints is not None and self.first_equal is not None:
             first_equal = self.first_equal(self.fingerprints.values())
+            trained = set(expected).difference(facts["absent"])  # a target copy is not
+            first_trained: dict[int, int] = {}
+            for index, first in enumerate(first_equal):
+                first_equal[index] = first_trained.setdefault(first, index) if index in trained else index
             facts["copy_of"] = first_equal if first_equal != list(range(len(first_equal))) else []
         return {name: counts for name, counts in facts.items() if counts}
 
@@ -262,6 +298,26 @@ class PendingRow:
                 for site, cosine in zip(indices, fetch.values(), strict=True):
                     cosines[site].append(cosine)
         return [sum(values) / len(values) if values else None for values in cosines]
+
+    def _peaks_over_rms(self, sums: Mapping[SeriesIndex, SumOfSquares], sites: int) -> list[float | None]:
+        peaks: list[float | None] = [None] * sites
+        for pass_number, indices, fetch in self.peaks:
+            if self._is_counted(pass_number):
+                for site, peak in zip(indices, fetch.values(), strict=True):
+                    peaks[site] = max(peaks[site] or 0.0, peak)
+        totals = [sums.get(("act", site)) for site in range(sites)]
+        return [
+            None if peak is None or total is None or not total.square else peak / math.sqrt(total.square / total.count)
+            for peak, total in zip(peaks, totals, strict=True)
+        ]
+
+    def _lost_shares(self, blocks: int) -> list[float | None]:
+        lost, all_numbers = [0.0] * blocks, [0.0] * blocks
+        for block, fetch in self.lost:
+            unchanged, count = fetch.values()
+            lost[block] += unchanged
+            all_numbers[block] += count
+        return [part / count if count else None for part, count in zip(lost, all_numbers, strict=True)]
 
     def _mean_shares(self, sites: int, bins: int) -> list[float | None]:
         """Site by site the share of each bin, averaged over small batches; None for sites that were not counted."""

@@ -1,4 +1,4 @@
-"""The criteria of all findings by id: severity, threshold and source. docs/recorder.md lists the remedies."""
+"""The criteria of all findings by id: severity, threshold, remedy and source."""
 
 from __future__ import annotations
 
@@ -20,45 +20,138 @@ class Criterion:
 
     severity: str
     threshold: float
+    remedy: str
     reference: str
 
 
 # By finding id, in order of urgency.
 RULES = {
     # A number of the row is not finite.
-    "AN-N1": Criterion("error", 0, "Micikevicius 2018, 1710.03740"),
+    "AN-N1": Criterion(
+        "error", 0, "`recorder.on` and `profile` name the operation; lower the learning rate, or leave float16",
+        "Micikevicius 2018, 1710.03740",
+    ),
     # The model was given an input that is not finite.
-    "AN-N2": Criterion("error", 0, "Goldberg 1991, What Every Computer Scientist Should Know About Floating-Point"),
+    "AN-N2": Criterion(
+        "error", 0, "clean the data: the model is not to blame",
+        "Goldberg 1991, What Every Computer Scientist Should Know About Floating-Point",
+    ),
     # Gradients of the previous step are not cleared.
-    "AN-G3": Criterion("error", 3, "Qian 1999, On the momentum term in gradient descent"),
+    "AN-G3": Criterion(
+        "error", 3, "call `optimizer.zero_grad()` in every step",
+        "Qian 1999, On the momentum term in gradient descent",
+    ),
+    # zero_grad between the small batches of a step throws gradients away.
+    "AN-G4": Criterion(
+        "error", 10, "call `zero_grad` once per update, before its first small batch", "Goyal 2017, 1706.02677",
+    ),
+    # The loss is computed from probabilities where it expects logits.
+    "AN-L2": Criterion(
+        "error", 0, "give the loss the logits: it applies softmax or sigmoid itself",
+        "Bridle 1990, NIPS 2, pp. 211-217",
+    ),
     # The graph is cut: no matrix before the cut receives a gradient.
-    "AN-G2": Criterion("warning", 0, "Bengio 2013, 1308.3432"),
+    "AN-G2": Criterion(
+        "warning", 0, "remove it; of parts that are to stay as they are, set `requires_grad_(False)`",
+        "Bengio 2013, 1308.3432",
+    ),
+    # The learning rate is and stays 0.
+    "AN-R1": Criterion(
+        "error", 20, "look at the rate and its schedule: `scheduler.step()` comes after `optimizer.step()`",
+        "Loshchilov 2017, 1608.03983",
+    ),
+    # Updates are larger than the weights.
+    "AN-U2": Criterion(
+        "error", 2, "lower the learning rate tenfold, and raise it slowly over the first steps",
+        "You 2017, 1708.03888; Goyal 2017, 1706.02677",
+    ),
+    # Matrices receive gradients that no update uses.
+    "AN-W3": Criterion(
+        "warning", 20, "give the optimizer all of `model.parameters()`, and build it after the model is complete; of "
+        "parts that are to stay as they are, set `requires_grad_(False)`", "Howard 2018, 1801.06146",
+    ),
+    # A block lacks the skip that its peers have.
+    "AN-B1": Criterion(
+        "warning", 2, "add the block's input to its output, as its peers do: `x = x + block(x)`", "He 2016, 1603.05027",
+    ),
     # Trained matrices receive no gradient.
-    "AN-W1": Criterion("warning", 20, "Shazeer 2017, 1701.06538"),
+    "AN-W1": Criterion(
+        "warning", 20, "call what is not called; balance a router; give a dead unit a new start",
+        "Shazeer 2017, 1701.06538",
+    ),
     # Two matrices start with equal numbers.
-    "AN-I1": Criterion("warning", 0, "Goodfellow 2016, Deep Learning, 8.4"),
+    "AN-I1": Criterion(
+        "warning", 0, "initialise each layer anew (`reset_parameters`): `nn.TransformerEncoder` copies the one that it "
+        "is given", "Goodfellow 2016, Deep Learning, 8.4",
+    ),
+    # The first loss is far above that of guessing.
+    "AN-L3": Criterion(
+        "warning", 2, "start with small logits: draw the last matrix, or a table tied to it, with a standard deviation "
+        "of 0.02, or put a norm before it", "Radford 2019, Language Models are Unsupervised Multitask Learners, 2.3",
+    ),
     # The gradient before clipping has grown.
-    "AN-C2": Criterion("warning", 100, "Pascanu 2013, 1211.5063"),
+    "AN-C2": Criterion(
+        "warning", 100, "look at the batches and at the loss of that step; clipping alone hides it",
+        "Pascanu 2013, 1211.5063",
+    ),
     # Clipping shrinks every gradient by a large factor.
-    "AN-C1": Criterion("warning", 30, "Zhang 2020, 1905.11881"),
-    # The loss has stopped falling.
-    "AN-L1": Criterion("warning", 0.02, "Prechelt 1998, Early Stopping - But When?"),
+    "AN-C1": Criterion(
+        "warning", 30, "raise the limit, or lower the learning rate: every update has the same length",
+        "Zhang 2020, 1905.11881",
+    ),
+    # Gradients of small batches add up to a sum of means.
+    "AN-G5": Criterion(
+        "warning", 3, "divide each small batch's loss by their number before `backward`", "Goyal 2017, 1706.02677",
+    ),
+    # The input stays the same while the targets change.
+    "AN-D1": Criterion(
+        "warning", 5, "look at what feeds the model: a batch that is drawn once, or a buffer that is never filled",
+        "Sculley 2015, Hidden Technical Debt in Machine Learning Systems",
+    ),
+    # Low precision rounds updates away.
+    "AN-U3": Criterion(
+        "warning", 0.9, "keep the weights in float32 and compute in bfloat16 under `torch.autocast`, or round "
+        "stochastically", "Micikevicius 2018, 1710.03740; Zamirai 2020, 2010.06192",
+    ),
+    # The loss rises, or has never fallen.
+    "AN-L1": Criterion(
+        "warning", 0.02, "lower the learning rate if it rises; if it never fell, look whether the labels belong to the "
+        "inputs, and try another rate", "Prechelt 1998, Early Stopping - But When?",
+    ),
     # An update hardly changes a block.
-    "AN-U1": Criterion("warning", 1e-5, "You 2017, 1708.03888"),
+    "AN-U1": Criterion(
+        "warning", 1e-5, "look for a frozen block, a lost gradient, a rate that is too small", "You 2017, 1708.03888",
+    ),
     # The gradient vanishes on its way back.
-    "AN-G1": Criterion("warning", 30, "Bengio 1994; Pascanu 2013, 1211.5063"),
+    "AN-G1": Criterion(
+        "warning", 30, "add a skip around every block, or move the norm into the branch",
+        "Bengio 1994; Pascanu 2013, 1211.5063",
+    ),
     # Different inputs end in nearly one direction.
-    "AN-S1": Criterion("warning", 0.95, "Poole 2016, 1606.05340; Dong 2021, 2103.03404"),
+    "AN-S1": Criterion(
+        "warning", 0.95, "add a skip around every block", "Poole 2016, 1606.05340; Dong 2021, 2103.03404",
+    ),
+    # A few numbers of the signal dwarf all others.
+    "AN-S3": Criterion(
+        "note", 100, "in float16 and int8 they cost precision: keep that site in float32, or add a norm before it",
+        "Dettmers 2022, 2208.07339; Sun 2024, 2402.17762",
+    ),
     # Matrices frozen at the start receive a gradient.
-    "AN-W2": Criterion("note", 0, "Howard 2018, 1801.06146"),
+    "AN-W2": Criterion(
+        "note", 0, "nothing, if that is meant; watch again from there to have them in blocks",
+        "Howard 2018, 1801.06146",
+    ),
     # A module is called another number of times than in the first pass.
-    "AN-S2": Criterion("note", 1, "Bai 2019, 1909.01377"),
-}
+    "AN-S2": Criterion("note", 1, "read its sites as those of the first calls", "Bai 2019, 1909.01377"),
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
 class Diagnostic:
-    """A finding: its id, the step when it began, its sentence with the measured numbers, and its criterion."""
+    """A finding: its id, the step when it began, its sentence with the measured numbers, and its criterion.
+
+    `place`: the module or operation where it was seen, empty where it is the loop's. `remedy`: what to do.
+    """
 
     id: str
     since: int
@@ -67,11 +160,20 @@ class Diagnostic:
     severity: str
     threshold: float
     reference: str
+    remedy: str
+    place: str = ""
 
     @classmethod
-    def from_rule(cls, rule_id: str, since: int, sentence: str, **numbers: float | str) -> Diagnostic:
-        criterion = RULES[rule_id]
-        return cls(rule_id, since, sentence, numbers, criterion.severity, criterion.threshold, criterion.reference)
+    def from_rule(
+        cls, rule_id: str, since: int, sentence: str, *, place: str = "", **numbers: float | str
+    ) -> Diagnostic:
+        rule = RULES[rule_id]
+        return cls(rule_id, since, sentence, numbers, rule.severity, rule.threshold, rule.reference, rule.remedy, place)
+
+    @property
+    def advice(self) -> str:
+        """The remedy as a sentence."""
+        return f"What to do: {self.remedy}." if self.remedy else ""
 
     def as_json(self) -> dict[str, Any]:
         """The finding's entry in a file, without its id."""
@@ -82,6 +184,8 @@ class Diagnostic:
             "severity": self.severity,
             "since": self.since,
             "sentence": self.sentence,
+            "place": self.place,
+            "remedy": self.remedy,
             "numbers": numbers,
             "threshold": self.threshold,
             "reference": self.reference,
@@ -159,4 +263,7 @@ def _parse_finding(rule_id: str, entry: Any) -> Diagnostic | None:
             values[name] = NON_FINITE.get(value, value)
         elif _is_number(value):
             values[name] = float(value)
-    return Diagnostic(rule_id, int(since), sentence, values, entry["severity"], float(threshold), reference)
+    remedy, place = (text if _is_text(text := entry.get(key)) else "" for key in ("remedy", "place"))
+    return Diagnostic(
+        rule_id, int(since), sentence, values, entry["severity"], float(threshold), reference, remedy, place
+    )

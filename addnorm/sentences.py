@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from addnorm.findings import HELPS, Findings
 from addnorm.law import law_at, law_sentence, starting_arrangement
-from addnorm.rules import Change, Diagnostic, sorted_by_severity
+from addnorm.rules import MAX_TEXT_CHARS, Change, Diagnostic, sorted_by_severity
 from addnorm.words import LOSS, STEP, first_non_finite, jump_sentence, update_sentence, verdict, weight_sentence
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ class Narrator:
         if self._arrangement in HELPS and IDS_WITH_REMEDY & findings.keys():
             helps = f"Small nets that start like it learn with {HELPS[self._arrangement]}."
         return {
-            "findings": " ".join(finding.sentence for finding in findings.values() if finding.id != "AN-N1"),
+            "findings": " ".join(text for finding in findings.values() for text in _texts(finding))[:MAX_TEXT_CHARS],
             "helps": helps,
             "ids": _id_list(findings.values()),
             "jumps": jump_sentence(recording, row),
@@ -99,6 +99,11 @@ def _loss_template(recording: Recording, row: int) -> str:
     if not recording.measured("loss", row)[0]:
         return ""
     return f"Step {STEP}: loss {LOSS}{recording.shares_note(row)}."
+
+
+def _texts(finding: Diagnostic) -> tuple[str, ...]:
+    """A finding's sentence and its remedy. The sentence `lost` is that of AN-N1, and holds at earlier rows too."""
+    return (finding.advice,) if finding.id == "AN-N1" else (finding.sentence, finding.advice)
 
 
 def _id_list(findings: Iterable[Diagnostic]) -> str:

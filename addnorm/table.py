@@ -8,7 +8,8 @@ import time
 from collections.abc import Collection, Iterator
 
 from addnorm.recording import Recording
-from addnorm.words import common_prefix, recording_status, truncate
+from addnorm.rules import Diagnostic
+from addnorm.words import common_prefix, number, recording_status, truncate
 
 MAX_SENTENCE_CHARS = 500
 COLUMN_CHARS = 12
@@ -37,16 +38,25 @@ def table(recording: Recording, step: int | None = None, ignore: Collection[str]
     if recording.histograms:
         steps = [recording.steps[index] for index in recording.histograms]
         yield f"Histograms of the signal at {len(steps)} steps, the last at step {steps[-1]}: --html draws them."
-    findings = [
-        f"{finding.id} {finding.severity}: {finding.sentence}"
-        for finding in recording.findings_at(row)
-        if finding.id not in {"AN-N1", *ignore}  # the sentence `lost` is that of AN-N1, and holds at earlier rows too
-    ]
-    verdicts = [recording.sentence(kind, row) for kind in ("verdict", "jumps")]
-    explanations = [recording.sentence(kind, row) for kind in ("helps", "law", "update", "lost")]
-    for sentence in (*verdicts, *findings, *explanations, *header["notes"]):
+    verdicts = [recording.sentence(kind, row) for kind in ("verdict", "jumps", "law", "update")]
+    findings = [finding for finding in recording.findings_at(row) if finding.id not in ignore]
+    lost = "" if any(finding.id == "AN-N1" for finding in findings) else recording.sentence("lost", row)
+    last = [recording.sentence("helps", row), lost] if findings else [lost or "Nothing was found."]
+    described = [text for finding in findings for text in _described(finding)]
+    for sentence in (*verdicts, *header["notes"], *described, *last):
         if sentence:
             yield truncate(sentence, MAX_SENTENCE_CHARS)
+
+
+def _described(finding: Diagnostic) -> Iterator[str]:
+    """The lines of a finding: what is so, the numbers beside the threshold, and what to do."""
+    yield f"{finding.id} {finding.severity}: {finding.sentence}"
+    place = f"at {finding.place}: " if finding.place else ""
+    numbers = [
+        f"{name} {value if isinstance(value, str) else number(value)}" for name, value in finding.numbers.items()
+    ]
+    yield f"  {place}{', '.join([*numbers, f'threshold {number(finding.threshold)}'])} ({finding.reference})"
+    yield f"  {finding.advice}"
 
 
 def row_at_step(recording: Recording, step: int | None) -> int:

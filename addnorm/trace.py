@@ -84,6 +84,7 @@ class Graph:
         self.parameters_by_call: list[tuple[str, ...]] = []  # names; calls without parameters are left out
         self.cuts: list[Cut] = []
         self.calls: dict[int, int] = {}  # of each module, by id
+        self.strays: dict[int, tuple[nn.Parameter, str]] = {}  # by id: parameters that the model lacks, and their users
         self.too_large = False
 
     def parameters(self, before: Node | None = None) -> list[str]:
@@ -229,7 +230,10 @@ class Tracer(TorchFunctionMode):
         for tensor in inputs:
             if id(tensor) in self._names:
                 parameters.append(self._names[id(tensor)])
-            elif (names := self._parameters_of.get(tensor)) is not None:
+                continue
+            if isinstance(tensor, nn.Parameter) and tensor.requires_grad:
+                self.graph.strays[id(tensor)] = (tensor, self._module_stack[-1])
+            if (names := self._parameters_of.get(tensor)) is not None:
                 parameters += names
             elif is_numeric(tensor) and id(tensor) not in self._buffers:
                 nodes.append(self._node(tensor))
@@ -351,6 +355,17 @@ def _cut_label(op: str, node: Node) -> str:
     """The call that ends gradients and its module: "detach in blocks.0"."""
     call = {"__get__": "data"}.get(op, op.strip("_")) if torch.is_grad_enabled() else "no_grad"
     return f"{call} in {node.owner or 'the model'}"
+
+
+def strays_of(graph: Graph | None, updated: Iterable[Tensor]) -> dict[str, Tensor]:
+    """By a name the parameters that a pass uses and neither the model nor `updated` has."""
+    ids = {id(p) for p in updated}
+    strays = [] if graph is None else [stray for key, stray in graph.strays.items() if key not in ids]
+    named: dict[str, Tensor] = {}
+    for index, (parameter, owner) in enumerate(strays):
+        shape = " x ".join(map(str, parameter.shape))
+        named[f"parameter {index} of {shape} in {owner or 'the model'}, which is in no module"] = parameter
+    return named
 
 
 def is_numeric(tensor: Tensor) -> bool:

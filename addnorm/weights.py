@@ -18,6 +18,7 @@ from addnorm.rows import NOWHERE, Fetch, Part, Target, dense, parts_of
 
 # Numbers of a matrix that are compared before and after an update; larger matrices are sampled evenly.
 MAX_SAMPLE_NUMBERS = 65_536
+LOW_PRECISION = (torch.bfloat16, torch.float16)
 
 
 @dataclass(frozen=True)
@@ -113,6 +114,16 @@ class Weights:
         ids = {id(p) for p in parameters}
         return frozenset(index for index, p in enumerate(self._matrices) if id(p) in ids)
 
+    def loose(self, updated: Iterable[Tensor]) -> dict[str, Tensor]:
+        """By name the trained matrices that are not among `updated`."""
+        ids = {id(p) for p in updated}
+        return {name: p for name, p in zip(self.matrices, self._matrices, strict=True) if id(p) not in ids}
+
+    def blocks_of(self, names: Collection[str]) -> list[int]:
+        """Indices of the blocks that have matrices of these names."""
+        pairs = zip(self.matrices, self.block_of, strict=True)
+        return sorted({block for name, block in pairs if name in names and block != NOWHERE})
+
     def thawed(self) -> list[int]:
         """Indices of the matrices that were frozen at first and now receive a gradient."""
         frozen = (self._parameters[name] for name in self.frozen)
@@ -129,7 +140,7 @@ class Weights:
         """
         rows = []
         for p in self._matrices:
-            flat = _real(_sample(p)).to(accumulate_dtype(p.device))
+            flat = _real(sample_of(p)).to(accumulate_dtype(p.device))
             positions = torch.linspace(1, 2, len(flat), dtype=flat.dtype, device=flat.device)
             rows.append(torch.stack([flat.sum(), flat.square().sum(), flat @ positions]).cpu())
         return Fetch(torch.stack(rows).flatten()) if rows else None
@@ -140,7 +151,7 @@ class Weights:
         indices = []
         for index, p in enumerate(self._matrices):
             total, square_total, position_total = fingerprints[3 * index : 3 * index + 3]
-            count = min(p.numel(), len(_sample(p)))
+            count = min(p.numel(), len(sample_of(p)))
             is_constant = math.isclose(total * total, square_total * count, rel_tol=1e-9, abs_tol=1e-30)
             is_unit = total == square_total
             if is_constant or is_unit:
@@ -165,7 +176,22 @@ class Weights:
 
     def samples(self) -> list[Sample]:
         pairs = zip(self.block_of, self._matrices, strict=True)
-        return [Sample(block, p, _sample(p).clone()) for block, p in pairs if block != NOWHERE]
+        return [Sample(block, p, sample_of(p).clone()) for block, p in pairs if block != NOWHERE]
+
+
+def lost_shares(samples: Sequence[Sample]) -> list[tuple[int, Fetch]]:
+    """By block, of each of its matrices in low precision, how many numbers with a gradient an update left as they were.
+
+    Each is a pair: these, and all that have a gradient.
+    """
+    counts = []
+    for sample in samples:
+        grad = sample.matrix.grad
+        if sample.values.dtype in LOW_PRECISION and grad is not None and not grad.is_sparse:
+            has_gradient = sample_of(grad) != 0
+            is_lost = has_gradient & (sample_of(sample.matrix) == sample.values)
+            counts.append((sample.block, Fetch(torch.stack([is_lost.sum(), has_gradient.sum()]))))
+    return counts
 
 
 def update_norms(samples: Sequence[Sample]) -> list[Part]:
@@ -177,7 +203,7 @@ def update_norms(samples: Sequence[Sample]) -> list[Part]:
     for device, group in by_device.items():
         dtype = torch.float64 if device.type == "cpu" else torch.float32
         old = [sample.values for sample in group]
-        changes = [_real(_sample(sample.matrix)).to(dtype) - _real(sample.values).to(dtype) for sample in group]
+        changes = [_real(sample_of(sample.matrix)).to(dtype) - _real(sample.values).to(dtype) for sample in group]
         targets = [Target(name, sample.block, sample.values.numel()) for name in ("change", "old") for sample in group]
         factors = [sample.matrix.numel() / max(1, sample.values.numel()) for sample in group]
         parts.append(Part(Fetch(norms([*changes, *old])), targets, [*factors, *factors]))
@@ -200,7 +226,7 @@ def _real(tensor: Tensor) -> Tensor:
     return torch.view_as_real(tensor).flatten() if tensor.is_complex() else tensor
 
 
-def _sample(parameter: nn.Parameter) -> Tensor:
+def sample_of(parameter: Tensor) -> Tensor:
     """Up to MAX_SAMPLE_NUMBERS evenly spaced numbers of a parameter."""
     flat = parameter.detach().flatten()
     spacing = max(1, math.ceil(flat.numel() / MAX_SAMPLE_NUMBERS))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -90,15 +91,15 @@ def verdict(recording: Recording, row: int) -> str:
         where = f" first at {non_finite.place}" if non_finite.place else ""
         step = f"step {recording.steps[row]}{where}{_skipped_update(recording, row)}"
         return f"Not finite: the {non_finite.quantity} of {step}."
-    act = [value for _, value in site_values(recording, "act_rms", row)]
-    grad = [value for _, value in site_values(recording, "grad_rms", row)]
+    act = [value for _, value in comparable_values(recording, "act_rms", row)]
+    grad = [value for _, value in comparable_values(recording, "grad_rms", row)]
     clauses = []
     if len(act) > 1:
         clauses.append(change_clause("the signal", act, "over depth"))
     if len(grad) > 1:
         clauses.append(change_clause("its gradient", grad[::-1], "on the way back"))
     if not clauses:
-        return "Too little was measured for a verdict."
+        return "Too little was measured for a verdict: it compares sites of equally many numbers."
     return f"{capitalised(', '.join(clauses))}{'' if grad else '; no gradient was measured'}."
 
 
@@ -127,15 +128,17 @@ def jump_clause(name: str, jump: Jump) -> str:
 
 
 def _jumps(recording: Recording, name: str, row: int) -> Iterator[Jump]:
-    """The changes between finite values at successive sites of a stream, in order of depth."""
+    """The changes between finite values at successive sites of a stream that have equally many numbers."""
     previous = math.nan
+    size = 0
     for site, value in zip(recording.sites, recording.values_at(name, row), strict=True):
         if site.kind == "start":
             previous = math.nan
         if value is not None:
-            if 0 <= previous < math.inf and 0 <= value < math.inf:
+            has_equal_size = math.prod(site.shape) == size
+            if has_equal_size and 0 <= previous < math.inf and 0 <= value < math.inf:
                 yield Jump(site.name, previous, value)
-            previous = value
+            previous, size = value, math.prod(site.shape)
 
 
 def _factor(start: float, end: float) -> float:
@@ -148,6 +151,18 @@ def site_values(recording: Recording, name: str, row: int) -> list[tuple[str, fl
     """The sites where a series was measured in a row, each with its value."""
     pairs = zip(recording.sites, recording.values_at(name, row), strict=True)
     return [(site.name, value) for site, value in pairs if value is not None]
+
+
+def comparable_values(recording: Recording, name: str, row: int) -> list[tuple[str, float]]:
+    """As `site_values`, of the sites with the most common count of numbers.
+
+    A map of 16 x 32 x 32 numbers and four logits have no sizes per number that could be compared.
+    """
+    counts = {site.name: math.prod(site.shape) for site in recording.sites}
+    values = site_values(recording, name, row)
+    sites_by_count = Counter(counts[site] for site, _ in values)
+    common = max(sites_by_count, key=sites_by_count.__getitem__, default=0)
+    return [(site, value) for site, value in values if counts[site] == common]
 
 
 def first_non_finite(recording: Recording, row: int) -> NonFinite | None:

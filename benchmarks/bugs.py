@@ -24,12 +24,14 @@ class Branch(nn.Module):
 
     def __init__(self) -> None:
         super().__init__()
+        self.has_skip = True
         self.norm = nn.LayerNorm(WIDTH)
         self.up = nn.Linear(WIDTH, 2 * WIDTH)
         self.down = nn.Linear(2 * WIDTH, WIDTH)
 
     def forward(self, x: Tensor) -> Tensor:
-        return x + self.down(nn.functional.gelu(self.up(self.norm(x))))
+        y: Tensor = self.down(nn.functional.gelu(self.up(self.norm(x))))
+        return x + y if self.has_skip else y
 
 
 class Attention(nn.Module):
@@ -53,13 +55,15 @@ class Convolutions(nn.Module):
 
     def __init__(self) -> None:
         super().__init__()
+        self.has_skip = True
         self.conv1, self.conv2 = (nn.Conv2d(WIDTH, WIDTH, 3, padding=1, bias=False) for _ in range(2))
         self.norm1 = nn.BatchNorm2d(WIDTH)
         self.norm2 = nn.BatchNorm2d(WIDTH)
 
     def forward(self, x: Tensor) -> Tensor:
         hidden = self.norm1(self.conv1(x)).relu()
-        return (x + self.norm2(self.conv2(hidden))).relu()
+        y: Tensor = self.norm2(self.conv2(hidden))
+        return (x + y if self.has_skip else y).relu()
 
 
 class Net(nn.Module):
@@ -137,6 +141,7 @@ class Training:
         self.source = torch.Generator().manual_seed(seed)
         self.weights = torch.randn(FEATURES, CLASSES, generator=torch.Generator().manual_seed(0))
         self.accumulate = 1  # batches per update
+        self.divide = True  # the loss of each by their number
         self.steps = STEPS
         self.steps_done = 0
         self.options: dict[str, Any] = {}  # of the optimiser
@@ -172,7 +177,7 @@ class Training:
         losses = []
         for _ in range(self.accumulate):
             loss = self.loss(*self.batch())
-            (loss / self.accumulate).backward()
+            (loss / self.accumulate if self.divide else loss).backward()
             losses.append(loss.detach())
         self.clip_gradients()
         self.optimizer.step()
@@ -356,7 +361,9 @@ def take_log_of_zero(training: Training) -> None:
 
 
 def randomise_labels(training: Training) -> None:
-    """The labels do not depend on the inputs."""
+    """The labels do not depend on the inputs. The weights move far enough to learn if they could."""
+    training.steps = 2 * STEPS
+    training.lr *= 4
     correct_batch = training.batch
 
     def batch() -> tuple[Tensor, Tensor]:
@@ -364,6 +371,92 @@ def randomise_labels(training: Training) -> None:
         return x, torch.randint(CLASSES, (BATCH,), generator=training.source)
 
     training.batch = batch
+
+
+def forget_skip(training: Training) -> None:
+    """One block returns its branch alone."""
+    block = training.model.blocks[2]
+    getattr(block, "mlp", block).has_skip = False
+
+
+def keep_rate_at_zero(training: Training) -> None:
+    """A schedule sets the rate to 0 in every step."""
+    training.before_step.append(lambda: training.optimizer.param_groups[0].update(lr=0.0))
+
+
+def leave_out_of_optimizer(training: Training, part: str) -> None:
+    """The optimiser is built of all parameters but those of a part."""
+    left_out = {id(parameter) for parameter in getattr(training.model, part).parameters()}
+    held = [parameter for parameter in training.model.parameters() if id(parameter) not in left_out]
+    training.optimizer = torch.optim.Adam(held, training.lr)
+
+
+def keep_blocks_in_list(training: Training) -> None:
+    """The blocks are in a list of Python's, of which the model does not know."""
+    model = training.model
+    blocks = list(model.blocks)
+    del model.blocks
+    model.blocks = blocks
+
+
+def apply_softmax_twice(training: Training) -> None:
+    training.loss = lambda x, y: cross_entropy(training.model(x).softmax(-1), y)
+
+
+def draw_head_large(training: Training) -> None:
+    """The head is drawn as a table of symbols is: N(0, 1)."""
+    nn.init.normal_(training.model.head.weight)
+    training.model.head.weight.data *= 4
+
+
+def zero_between_batches(training: Training) -> None:
+    """The gradients are zeroed before each of four small batches."""
+    training.accumulate = 4
+    correct_loss = training.loss
+
+    def loss(x: Tensor, y: Tensor) -> Tensor:
+        training.optimizer.zero_grad()
+        return correct_loss(x, y)
+
+    training.loss = loss
+
+
+def add_up_means(training: Training) -> None:
+    """The gradients of four small batches add up, and nothing divides them by four."""
+    training.accumulate = 4
+    training.divide = False
+
+
+def repeat_input(training: Training) -> None:
+    """The inputs are those of the first batch, and the labels those of the present one."""
+    correct_batch = training.batch
+    first, _ = correct_batch()
+    training.batch = lambda: (first, correct_batch()[1])
+
+
+def train_in_bfloat16(training: Training, lr: float) -> None:
+    """Weights and inputs are in bfloat16."""
+    training.model.to(torch.bfloat16)
+    training.lr = lr
+    correct_batch = training.batch
+
+    def batch() -> tuple[Tensor, Tensor]:
+        x, y = correct_batch()
+        return x.to(torch.bfloat16), y
+
+    training.batch = batch
+    training.loss = lambda x, y: cross_entropy(training.model(x).float(), y)
+
+
+def climb_late(training: Training) -> None:
+    """From step 60 on the optimiser climbs instead of descending."""
+
+    def climb() -> None:
+        for group in training.optimizer.param_groups:
+            group["maximize"] = training.steps_done >= 60
+
+    training.steps = 2 * STEPS
+    training.before_step.append(climb)
 
 
 # By name: the case, and the ids of the findings that report it.
@@ -393,6 +486,19 @@ BUGS: dict[str, tuple[Case, tuple[str, ...]]] = {
     "a rate of 1e20": (lambda training: use_sgd(training, 1e20), ("AN-N1",)),
     "log of 0": (take_log_of_zero, ("AN-N1",)),
     "labels at random": (randomise_labels, ("AN-L1",)),
+    "a block without its skip": (forget_skip, ("AN-B1",)),
+    "a rate of 10": (lambda training: set_rate(training, 10), ("AN-U2",)),
+    "a rate that stays 0": (keep_rate_at_zero, ("AN-R1",)),
+    "a stem in no optimiser": (lambda training: leave_out_of_optimizer(training, "stem"), ("AN-W3",)),
+    "a head in no optimiser": (lambda training: leave_out_of_optimizer(training, "head"), ("AN-W3",)),
+    "blocks in a list": (keep_blocks_in_list, ("AN-W3",)),
+    "softmax before the loss": (apply_softmax_twice, ("AN-L2",)),
+    "a head drawn large": (draw_head_large, ("AN-L3",)),
+    "zero_grad between small batches": (zero_between_batches, ("AN-G4",)),
+    "a sum of mean losses": (add_up_means, ("AN-G5",)),
+    "the same input in every step": (repeat_input, ("AN-D1",)),
+    "a rate of 1e-5 in bfloat16": (lambda training: train_in_bfloat16(training, 1e-5), ("AN-U3",)),
+    "the loss climbs from step 60 on": (climb_late, ("AN-L1",)),
 }  # fmt: skip
 
 

@@ -17,11 +17,23 @@ const NON_FINITE = new Map([
 ])
 const SITE_KINDS = ["start", "sum", "output"]
 const ENDINGS = ["done", "error", "recorder"]
-const SCALARS = ["loss", "lr", "grad_norm", "output", "grad_norm_unclipped", "input", "gradient_left"]
-const SITE_SERIES = ["act_rms", "grad_rms", "sample_cosine"]
+const SCALARS = [
+  "loss",
+  "lr",
+  "grad_norm",
+  "output",
+  "grad_norm_unclipped",
+  "input",
+  "gradient_left",
+  "target",
+  "cross_entropy",
+  "input_mark",
+]
+const SITE_SERIES = ["act_rms", "grad_rms", "sample_cosine", "act_peak"]
 const DETAILS = ["head", "parameter_grad"] // recorded on request
-const SERIES = [...SITE_SERIES, "weight_grad_rms", "update_to_weight", ...DETAILS]
-const OPTIONAL_SERIES = ["sample_cosine", "update_to_weight", ...DETAILS] // null in rows that did not measure them
+const SERIES = [...SITE_SERIES, "weight_grad_rms", "update_to_weight", "update_lost", ...DETAILS]
+// null in rows that did not measure them
+const OPTIONAL_SERIES = ["sample_cosine", "act_peak", "update_to_weight", "update_lost", ...DETAILS]
 const VERSION_1_NAMES = { act_rms: "act", grad_rms: "grad", weight_grad_rms: "weight_grad", update_to_weight: "update" }
 const OLD_RECORDER_SENTENCE =
   "An older recorder wrote this file: its charts play, and `python -m addnorm show FILE` says what it found."

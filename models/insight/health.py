@@ -4,8 +4,8 @@ import math
 
 import numpy as np
 
-from addnorm.findings import SMALL_UPDATE
 from addnorm.findings import VANISHING as VANISHING_FACTOR
+from addnorm.updates import SMALL_UPDATE
 from models.insight.verdict import LARGE_UPDATE
 from models.insight.words import change_in_words, decades, number
 from models.trace import Trace

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from addnorm import Alarm, read, watch
-from tests.addnorm.loops import Block, net, recorded, train, train_step
+from tests.addnorm.loops import Block, batch, net, recorded, train, train_step
 
 
 def sgd(model: nn.Module, lr: float = 0.1) -> torch.optim.Optimizer:
@@ -84,9 +84,15 @@ def test_a_jump_rings_once_and_a_quiet_net_never(tmp_path: Path) -> None:
     assert rung[0].sentence.startswith("The signal grows most at 2, by a factor of ")
 
 
-def test_a_loss_that_stalls_rings_once(tmp_path: Path) -> None:
-    rung = alarms_of(net(), tmp_path / "run.jsonl", steps=121, lr=0.0, factor=math.inf)
+def test_a_loss_that_rises_rings_once(tmp_path: Path) -> None:
+    rung: list[Alarm] = []
+    with watch(model := net(), tmp_path / "run.jsonl") as recorder:
+        recorder.on(rung.append, factor=math.inf)
+        for k in range(121):
+            model(batch(k)[0]).sum().backward()
+            recorder.step(loss=1 + k / 100)
     assert [(alarm.kind, alarm.site) for alarm in rung] == [("loss", "")]
+    assert rung[0].sentence.startswith("Since step ")
 
 
 def test_alarms_leave_losses_and_random_numbers_as_they_are(tmp_path: Path) -> None:
