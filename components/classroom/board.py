@@ -204,7 +204,7 @@ def draw_guesses(code: str, question: str, right_option: str = "", member: str =
     for label, count in counts.items():
         attribute, tick = (" class=right", "✓ ") if label == bars.label(right_option) else ("", "")
         note = f" {phrase('(your guess)')}" if label == own else ""
-        said = escape(word(question, label))
-        lines.append(f'<li style="--count:{count}"{attribute}>{tick}{said}: <b>{count}</b>{note}</li>')
+        shown_label = escape(word(question, label))
+        lines.append(f'<li style="--count:{count}"{attribute}>{tick}{shown_label}: <b>{count}</b>{note}</li>')
     total = max(1, sum(counts.values()))
     st.html(f'<ul class="class-bars" data-question="{number}" style="--all:{total}">{"".join(lines)}</ul>')

@@ -23,5 +23,5 @@ def draw_join_overlay(code: str) -> None:
 def _qr_code_and_address(code: str) -> tuple[str, str]:
     base = address.app_url()
     join = escape(f"{base.partition('://')[2]}/join")
-    told = phrase("{} with the code {}").format(f"<b>{join}</b>", f"<b>{code}</b>")
-    return qr_code_html(f"{base}/join?c={code}"), f"<p>{told}</p>"
+    instruction = phrase("{} with the code {}").format(f"<b>{join}</b>", f"<b>{code}</b>")
+    return qr_code_html(f"{base}/join?c={code}"), f"<p>{instruction}</p>"

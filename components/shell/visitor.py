@@ -30,8 +30,8 @@ def address() -> str:
 
 def cookies(prefix: str) -> dict[str, str]:
     """The cookies of this visitor's browser whose names begin so, by the rest of the name."""
-    found = st.context.cookies.to_dict() if visitor_id() else {}
-    return {name.removeprefix(prefix): value for name, value in found.items() if name.startswith(prefix)}
+    cookies_of_browser = st.context.cookies.to_dict() if visitor_id() else {}
+    return {name.removeprefix(prefix): value for name, value in cookies_of_browser.items() if name.startswith(prefix)}
 
 
 def cookie(name: str) -> str:

@@ -117,9 +117,11 @@ def _current_class() -> tuple[str, str]:
     with address.adopting(CLASS_PARAMETER, KEY_PARAMETER) as fresh:
         if fresh and code and is_valid_key(key):
             TEACHER_CLASS.put((code, key))
-    own = [kept for kept in following.kept_keys() if code in ("", kept[0]) and classes.board().keep_alive(*kept)]
-    if own and not TEACHER_CLASS.is_set:
-        TEACHER_CLASS.put(own[0])
+    open_classes = [
+        pair for pair in following.kept_keys() if code in ("", pair[0]) and classes.board().keep_alive(*pair)
+    ]
+    if open_classes and not TEACHER_CLASS.is_set:
+        TEACHER_CLASS.put(open_classes[0])
     code, key = TEACHER_CLASS.get()
     if code and key:
         memory.remember(following.KEY_ENTRY, f"{code}.{key}")

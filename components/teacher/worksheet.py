@@ -43,9 +43,9 @@ def _section(number: int, stop: str) -> str:
         f"<figure><figcaption>{escape(name)}</figcaption>{small_diagram(cfg, cfg.depth, COMPACT)}</figure>"
         for name, cfg in nets
     )
-    asked = "".join(_question(stop, question) for question in stops.questions_of(stop)) or ROOM
+    questions = "".join(_question(stop, question) for question in stops.questions_of(stop)) or ROOM
     pictures = f'<div class="diagram-nets">{diagrams}</div>' if diagrams else ""
-    return f"<section><h2>{number}. {escape(_heading(stop))}</h2>{pictures}{asked}</section>"
+    return f"<section><h2>{number}. {escape(_heading(stop))}</h2>{pictures}{questions}</section>"
 
 
 def _heading(stop: str) -> str:
@@ -62,8 +62,8 @@ def _question(stop: str, question: str) -> str:
         text = CLAIMS[claim].question
     options = "".join(f"<li>{_marked(option)}</li>" for option in poll.options)
     answer = f"<ul>{options}</ul>" if options else f"<p>{escape(TEXTS('number'))}: {'_' * 20}</p>"
-    asked = "" if stop == question and poll.title == text else f"<p>{_marked(text)}</p>"  # it is the heading
-    return f"{asked}{answer}<p>{escape(TEXTS('because'))}</p>{ROOM}"
+    paragraph = "" if stop == question and poll.title == text else f"<p>{_marked(text)}</p>"  # it is the heading
+    return f"{paragraph}{answer}<p>{escape(TEXTS('because'))}</p>{ROOM}"
 
 
 def _marked(text: str) -> str:
