@@ -257,7 +257,7 @@ def _quadratic_distance(logs: Sequence[float]) -> float:
 
 def _least_squares(columns: Sequence[Sequence[float]]) -> list[float]:
     """The factors with which columns come closest to 1, by Gauss's elimination of the normal equations."""
-    rows = [[sum(map(mul, one, other)) for other in columns] + [sum(one)] for one in columns]
+    rows = [[sum(map(mul, left, right)) for right in columns] + [sum(left)] for left in columns]
     for at, pivot in enumerate(rows):
         for row in rows:
             if row is not pivot:

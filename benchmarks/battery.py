@@ -156,21 +156,21 @@ def judged(cfg: RunConfig) -> Judged:
     """A run, trained in this process on one thread, and judged at every row."""
     torch.set_num_threads(1)
     trace = trained(cfg)
-    said = [sentences_at(cfg, trace, row) for row in range(len(trace))]
-    found = verdicts(cfg, trace, 0)
+    texts_by_row = [sentences_at(cfg, trace, row) for row in range(len(trace))]
+    starts = verdicts(cfg, trace, 0)
     guessing, end = loss_of_guessing(cfg.task), trace.frames[-1]
-    is_linear = "linear in effect" in said[0]["verdict"]
+    is_linear = "linear in effect" in texts_by_row[0]["verdict"]
     return Judged(
         link=cfg.to_query(),
-        kinds=tuple(verdict.kind for verdict in found),
-        first=f"{said[0]['loss']} {said[0]['verdict']}",
-        last=f"{said[-1]['loss']} {said[-1]['verdict']}",
+        kinds=tuple(verdict.kind for verdict in starts),
+        first=f"{texts_by_row[0]['loss']} {texts_by_row[0]['verdict']}",
+        last=f"{texts_by_row[-1]['loss']} {texts_by_row[-1]['verdict']}",
         outcome=outcome(trace, guessing),
         losses=(guessing, final_loss(trace), end.held_out_loss),
         accuracy=end.held_out_accuracy,
         is_linear=is_linear,
         beyond_linear=is_linear and end.held_out_loss < LEARNED_BELOW * linear_loss(cfg.task, cfg.net),
-        contradictions=tuple(contradictions(cfg, trace, said)),
+        contradictions=tuple(contradictions(cfg, trace, texts_by_row)),
     )
 
 
@@ -195,15 +195,17 @@ def linear_loss(task: str, net: str) -> float:
     return min(frame.held_out_loss for frame in run.frames)
 
 
-def contradictions(cfg: RunConfig, trace: Trace, said: Sequence[Mapping[str, str]]) -> Iterator[str]:
+def contradictions(cfg: RunConfig, trace: Trace, texts_by_row: Sequence[Mapping[str, str]]) -> Iterator[str]:
     """Yields sentences of one row, or of a row and the numbers, that cannot both be true; each kind once."""
-    for at, sentences in dict(_contradictions(cfg, trace, said)).items():
+    for at, sentences in dict(_contradictions(cfg, trace, texts_by_row)).items():
         yield f"{at}: {sentences}"
 
 
-def _contradictions(cfg: RunConfig, trace: Trace, said: Sequence[Mapping[str, str]]) -> Iterator[tuple[str, str]]:
+def _contradictions(
+    cfg: RunConfig, trace: Trace, texts_by_row: Sequence[Mapping[str, str]]
+) -> Iterator[tuple[str, str]]:
     guessing = loss_of_guessing(cfg.task)
-    for row, texts in enumerate(said):
+    for row, texts in enumerate(texts_by_row):
         loss, verdict, frame = texts["loss"], texts["verdict"], trace.frame_at(row)
         both = f"step {row}: {loss} | {verdict}"
         learns = bool(re.search(r": it (learns|begins to learn)\.", loss))
@@ -278,7 +280,7 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--json", type=Path, help="file for every run with words and outcome")
     options = parser.parse_args(arguments)
     draws = [(seed, cfg) for seed in options.seeds for cfg in drawn(seed, options.count, steps=options.steps)]
-    draws.sort(key=lambda one: -step_seconds(one[1]))  # the longest first, so that no process is last with one
+    draws.sort(key=lambda draw: -step_seconds(draw[1]))  # the longest first, so that no process is last with one
     with ProcessPoolExecutor(options.processes, mp_context=get_context("spawn")) as pool:
         results = list(pool.map(judged, [cfg for _, cfg in draws]))
     by_seed: dict[int, list[Judged]] = {seed: [] for seed in options.seeds}
@@ -289,8 +291,8 @@ def main(arguments: Sequence[str]) -> int:
         for figure in figures(runs):
             print(show(f"seed {seed}", figure))
     for run in results:
-        for said in run.contradictions:
-            print(said)
+        for contradiction in run.contradictions:
+            print(contradiction)
     if options.json:
         options.json.write_text(json.dumps({seed: [asdict(run) for run in runs] for seed, runs in by_seed.items()}))
     return 0
