@@ -43,7 +43,7 @@ def test_a_page_added_by_a_press_is_shown_to_everybody(visitors):
         until(page, lambda page=page: address(page).startswith("/compare?"), "the page that was added")
     plan.fill("start\nnowhere\nskip, 5 min\n> Say why.")
     plan.press("Control+Enter")
-    teacher.get_by_text("Stop 2, line 2: “nowhere” is no page, lesson or question; it is left out.").wait_for()
+    teacher.get_by_text("“nowhere” is no page, lesson or question; it is left out.").wait_for()
     file = {"name": "plan.txt", "mimeType": "text/plain", "buffer": b"# Mine\r\n\r\nskip\r\n? One?\r\n- a\r\n* b\r\n"}
     settled(teacher).locator(".text-file input").first.set_input_files(file)
     until(teacher, lambda: plan.input_value() == "# Mine\n\nskip\n\n? One?\n- a\n* b", "the plan in the file")
