@@ -182,7 +182,25 @@ def average_weights(blocks: int) -> list[list[float]]:
     return [[1 / count] * count for count in range(1, blocks + 2)]
 
 
+def turned(x_D: np.ndarray, branch_D: np.ndarray, degrees: float) -> np.ndarray | None:
+    """The branch's output (D,) turned towards or away from x until the two, minus their means, are `degrees` apart.
+
+    Its mean and its length minus the mean stay. None where the two span no plane to turn in.
+    """
+    x, branch = x_D - x_D.mean(), branch_D - branch_D.mean()
+    lengths = np.linalg.norm(x), np.linalg.norm(branch)
+    if not all(lengths):
+        return None
+    along = x / lengths[0]
+    across = branch - (branch @ along) * along
+    if np.linalg.norm(across) < 1e-9 * lengths[1]:
+        return None
+    angle = np.deg2rad(degrees)
+    direction = np.cos(angle) * along + np.sin(angle) * across / np.linalg.norm(across)
+    return np.asarray(branch_D.mean() + lengths[1] * direction)
+
+
 def cosine(x: np.ndarray, y: np.ndarray) -> float:
-    """Cosine between two tokens; NaN if either is all zeros."""
+    """Cosine between two tokens without its rounding errors; NaN if either is all zeros."""
     size = float(np.linalg.norm(x) * np.linalg.norm(y))
-    return float(x @ y / size) if size > 0 else float("nan")
+    return round(float(x @ y / size), 12) + 0.0 if size > 0 else float("nan")

@@ -5,7 +5,7 @@ with several meanings (the control Residual, the stack ResiDual) has one entry w
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
@@ -86,10 +86,11 @@ def nearest_term(word: str) -> str:
 
 
 def search(text: str) -> list[str]:
-    """Keys of all entries that contain every word of a text; matches in the term itself come first."""
-    parts = _with_synonym(text).casefold().split()
+    """Keys of all entries with every word of a text: the term that it names first, then those named with its words."""
+    term = key_of(_with_synonym(text))
+    parts = term.split()
     keys = [key for key, entry in ENTRIES.items() if all(part in entry.searchable_text() for part in parts)]
-    return sorted(keys, key=lambda key: not all(part in key for part in parts))
+    return sorted(keys, key=lambda key: (key != term, not all(part in key for part in parts)))
 
 
 def _terms(text: Document) -> dict[str, Term]:
@@ -142,6 +143,7 @@ def _entries(texts: list[Document]) -> dict[str, GlossaryEntry]:
     """All entries in alphabetical order, by key; raises ContentError for a related term that does not exist."""
     entries: dict[str, GlossaryEntry] = {}
     (text,) = texts
+    taught = text.take("taught", dict)
     terms = _terms(text)
     for word, sense in _senses(terms):
         entry = entries.get(key_of(word), GlossaryEntry(word, ()))
@@ -150,6 +152,13 @@ def _entries(texts: list[Document]) -> dict[str, GlossaryEntry]:
         for name in term.related:
             if key_of(name) not in entries:
                 raise text.fault(f"there is no term “{name}”", f'"{name}"')
+    for page, words in taught.items():
+        for word in words:
+            if page not in PAGES or key_of(word) not in entries:
+                raise text.fault(f"there is no page “{page}”, or no term “{word}”", f'"{word}"')
+            entry = entries[key_of(word)]
+            first, *others = entry.senses
+            entries[key_of(word)] = replace(entry, senses=(replace(first, pages=(*first.pages, page)), *others))
     keys = sorted(entries, key=lambda key: (not key[0].isalpha(), key))
     return {key: entries[key] for key in keys}
 

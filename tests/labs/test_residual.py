@@ -39,6 +39,7 @@ from models.labs.residual import (
     recursive_skip,
     run_sublayers,
     scaled_skip,
+    turned,
 )
 from models.nets.norms import build_norm
 from models.nets.stacks import DLCLStack
@@ -265,6 +266,28 @@ def test_a_heavier_skip_keeps_more_of_the_token():
     branches = np.array([[0.5, -1.5, 2.0]])
     results = {name: cosine(value, X - X.mean()) for name, (_, value) in variants(X, branches, 4.0, 2).items()}
     assert results["no residual"] < results["post-norm"] < results["recursive skip"] < results["scaled skip"]
+
+
+@pytest.mark.parametrize("degrees", [0, 60, 90, 180])
+def test_a_branch_turns_to_its_angle_and_keeps_its_length(degrees):
+    for branch in (ATTENTION, FEED_FORWARD):
+        found = turned(X, branch, degrees)
+        assert np.corrcoef(X, found)[0, 1] == pytest.approx(np.cos(degrees * np.pi / 180), abs=1e-9)
+        assert (found.mean(), found.std()) == pytest.approx((branch.mean(), branch.std()))
+    assert turned(X, 0 * X, degrees) is None
+    assert turned(X, 3 * X + 1, degrees) is None
+
+
+def test_other_skips_open_where_they_differ(trainer_in_this_process):
+    page = lab("residual")
+    page.session_state["residual_part"] = "Other skips"
+    (shown,) = [one.value for one in sound(page.run()).dataframe if "cosine with x" in one.value.columns]
+    with_x = dict(zip(shown["residual"], map(float, shown["cosine with x"]), strict=True))
+    branch = np.sqrt(3) * ATTENTION.std()  # at right angles: cos = a |x| / sqrt(a² |x|² + |F|²)
+    for name, weight in (("no residual", 0), ("post-norm", 1), ("scaled skip", 2), ("DeepNorm's sum", 2**0.25)):
+        along = weight * np.sqrt(3) * X.std()
+        assert with_x[name] == pytest.approx(along / np.hypot(along, branch), abs=1e-3)
+    assert max(with_x.values()) - min(with_x.values()) > 0.9
 
 
 def test_a_cosine_with_nothing_is_no_number():

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from pathlib import Path
 from urllib.parse import parse_qs, urljoin, urlsplit
 
 import pytest
@@ -93,11 +94,34 @@ def test_search_finds_a_word_before_what_only_mentions_it_and_says_nothing_of_no
         ("epsilon", "eps"),
         ("encoder", "encoder"),
         ("Add & Norm", "add & norm"),
+        ("FFN", "feed-forward"),
+        ("logits", "logit"),
+        ("overfitting", "overfitting"),
+        ("tokenization", "subword"),
+        ("saturation", "saturation"),
+        ("standardization", "z-score"),
+        ("identity mapping", "residual"),
+        ("generalization", "generalisation"),
+        ("stopping condition", "end symbol"),
+        ("end of sequence", "end symbol"),
+        ("greedy", "temperature"),
+        ("feature scaling", "feature scaling"),
     ],
 )
 def test_what_people_search_for_leads_to_the_term(asked, term):
-    assert term in search(asked)
+    assert search(asked)[0] == term
     assert nearest_term(asked.replace("-", " ")) == term
+
+
+@pytest.mark.parametrize("lab", ["normalization", "residual", "gradients", "attention", "autoregression"])
+def test_a_term_names_the_labs_that_use_it(lab):
+    said = " ".join(Path(f"content/en/labs/{lab}.md").read_text(encoding="utf-8").casefold().split())
+    for key, entry in ENTRIES.items():
+        pages = {page for one in entry.senses for page in one.pages}
+        if re.search(r"[ -]", key) and re.search(rf"(?<!-)\b{re.escape(key)}\b(?!-)", said):
+            assert lab in pages, key
+    assert {"normalization", "residual", "gradients"} <= set(sense("norm", "a control").pages)
+    assert {"attention", "autoregression"} <= set(sense("causal", "Mask").pages)
 
 
 def test_every_synonym_stands_for_a_term_and_is_none_itself():

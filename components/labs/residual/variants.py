@@ -16,7 +16,16 @@ from components.shell.page_links import link_to_playground
 from components.shell.text import badge, named_table, number, vector
 from models.content import Texts
 from models.insight.words import count_in_words
-from models.labs.residual import EPS, average_weights, cosine, dlcl_stream, layer_norm, recursive_skip, scaled_skip
+from models.labs.residual import (
+    EPS,
+    average_weights,
+    cosine,
+    dlcl_stream,
+    layer_norm,
+    recursive_skip,
+    scaled_skip,
+    turned,
+)
 from models.spec import RunConfig
 from models.spec.knob import Knob
 from models.spec.scales import deepnorm_gain, scale_value
@@ -33,8 +42,9 @@ ARRANGEMENTS = ("scaled skip", "recursive skip", "DeepNorm", "DLCL")  # by their
 
 @dataclass(frozen=True)
 class Variants(Settings):
-    columns = (2,)
+    columns = (3,)
 
+    angle: Annotated[float, Knob("Angle between x and F, degrees", 0.0, 180.0, 15.0, control="slider")] = 90.0
     weight: Annotated[float, Knob("Weight of the scaled skip", 0.0, 8.0, 0.1, control="slider")] = 2.0
     repeats: Annotated[int, Knob("Repeats of the recursive skip", 1, 4, control="slider")] = 2
     dlcl: Annotated[float, Knob(
@@ -43,11 +53,16 @@ class Variants(Settings):
 
 
 def draw(values: np.ndarray) -> None:
-    """Draws the variants for `values` (1 + M, D): the token and the outputs of M branches."""
+    """Draws the variants for `values` (1 + M, D): the token and the outputs of M branches, the first one turned."""
     x, branches = values[0], values[1:]
     if not len(branches):
         return
-    settings = form.draw(Variants, KEY, only=["weight", "repeats"])
+    can_turn = turned(x, branches[0], 0) is not None
+    settings = form.draw(Variants, KEY, only=["angle", "weight", "repeats"] if can_turn else ["weight", "repeats"])
+    first = turned(x, branches[0], settings.angle)
+    if first is not None:
+        branches = np.vstack([first, branches[1:]])
+        st.caption(TEXTS("turned", branch=first.round(3)))
     _draw_cosines(x, branches, settings.weight, settings.repeats)
     with st.expander("Recursive skip, DeepNorm and DLCL with their numbers"):
         _draw_recursive_skip(x, branches[0], settings.repeats)
