@@ -26,12 +26,12 @@ class Block:
     parameters: tuple[str, ...]
 
 
-def blocks_of(graph: Graph, sites: Sequence[Site], model: nn.Module, held: Collection[int] = ()) -> list[Block]:
+def blocks_of(graph: Graph, sites: Sequence[Site], model: nn.Module, resting: Collection[int] = ()) -> list[Block]:
     """Blocks of a traced pass, in order of depth: each matrix belongs to the first site that depends on it.
 
     Matrices used only after the last site form a block of their own.
     """
-    remaining = everything = frozenset(trained_matrices(model, held))
+    remaining = everything = frozenset(trained_matrices(model, resting))
     blocks = []
     used_before = [graph.parameters(before=graph.nodes[site.node]) for site in sites]
     for index, parameters in enumerate([*used_before, graph.parameters()]):
@@ -41,22 +41,22 @@ def blocks_of(graph: Graph, sites: Sequence[Site], model: nn.Module, held: Colle
     return blocks
 
 
-def blocks_by_name(model: nn.Module, held: Collection[int] = ()) -> list[Block]:
+def blocks_by_name(model: nn.Module, resting: Collection[int] = ()) -> list[Block]:
     """Blocks of a model that was not traced: matrices whose names agree up to the first number.
 
     There are no sites: `site` is the index of the block.
     """
     groups: dict[str, list[str]] = {}
-    for name in trained_matrices(model, held):
+    for name in trained_matrices(model, resting):
         parts = name.split(".")[:-1]
         end = next((index for index, part in enumerate(parts) if part.isdigit()), len(parts) - 1)
         groups.setdefault(".".join(parts[: end + 1]) or name, []).append(name)
     return [Block(plain_name(name), index, tuple(names)) for index, (name, names) in enumerate(groups.items())]
 
 
-def trained_matrices(model: nn.Module, held: Collection[int] = ()) -> list[str]:
-    """Names of the matrices that are trained, or whose ids are `held` by an optimizer that rests."""
-    return [name for name, p in model.named_parameters() if (p.requires_grad or id(p) in held) and p.ndim > 1]
+def trained_matrices(model: nn.Module, resting: Collection[int] = ()) -> list[str]:
+    """Names of the matrices that are trained, or whose ids are those of an optimizer that is `resting`."""
+    return [name for name, p in model.named_parameters() if (p.requires_grad or id(p) in resting) and p.ndim > 1]
 
 
 def _common_name(parameters: Sequence[str], others: Iterable[str] = ()) -> str:

@@ -13,21 +13,21 @@ from addnorm.weights import Sample
 
 
 class Optimizers:
-    """`given`: an optimizer, several, or None. `strangers` names what has no hooks, and is left out.
+    """`choice`: an optimizer, several, or None. `strangers` names what has no hooks, and is left out.
 
     Of several, the first that steps leads: its updates are the rows. Others that step on the same gradients make one
     update with it, those with passes of their own are left to recordings of their own.
     """
 
-    def __init__(self, given: Any) -> None:
-        values = given.values() if isinstance(given, Mapping) else given
-        several = list(values) if isinstance(values, Iterable) and not hasattr(given, "param_groups") else [given]
+    def __init__(self, choice: Any) -> None:
+        values = choice.values() if isinstance(choice, Mapping) else choice
+        several = list(values) if isinstance(values, Iterable) and not hasattr(choice, "param_groups") else [choice]
         unwrapped = [_unwrap(optimizer) for optimizer in several]
-        self.given = tuple(dict.fromkeys(optimizer for optimizer in unwrapped if optimizer is not None))
+        self.watched = tuple(dict.fromkeys(optimizer for optimizer in unwrapped if optimizer is not None))
         pairs = zip(several, unwrapped, strict=True)
-        strangers = [type(one).__name__ for one, optimizer in pairs if optimizer is None]
-        self.strangers = strangers if given is not None else []
-        self.lead = self.given[0] if len(self.given) == 1 else None
+        strangers = [type(member).__name__ for member, optimizer in pairs if optimizer is None]
+        self.strangers = strangers if choice is not None else []
+        self.lead = self.watched[0] if len(self.watched) == 1 else None
         self.joint: list[torch.optim.Optimizer] = []  # those of one update with the lead
         self.in_turns: list[torch.optim.Optimizer] = []  # those with passes of their own
         self.others: WeakSet[torch.optim.Optimizer] = WeakSet()  # that have stepped and were not given
@@ -39,12 +39,12 @@ class Optimizers:
 
     @property
     def first(self) -> torch.optim.Optimizer | None:
-        return self.lead or next(iter(self.given), None)
+        return self.lead or next(iter(self.watched), None)
 
     @property
     def recorded(self) -> tuple[torch.optim.Optimizer, ...]:
         """Those whose updates are rows."""
-        return self.given if self.lead is None else (self.lead, *self.joint)
+        return self.watched if self.lead is None else (self.lead, *self.joint)
 
     def begins_row(self, optimizer: torch.optim.Optimizer, *, has_passes: bool) -> bool:
         """Whether the row ends at a step of a given optimizer. `has_passes`: since the last row."""
@@ -54,9 +54,9 @@ class Optimizers:
             self.closer = optimizer
             return True
         self.note_step(optimizer)
-        known = self.in_turns if has_passes else self.joint
+        group = self.in_turns if has_passes else self.joint
         if self.lead is not None and optimizer not in (*self.in_turns, *self.joint):
-            known.append(optimizer)
+            group.append(optimizer)
         return False
 
     def note_step(self, optimizer: torch.optim.Optimizer) -> None:
@@ -72,7 +72,7 @@ class Optimizers:
     @property
     def is_alone(self) -> bool:
         """Whether one optimizer makes each update."""
-        return len(self.given) == 1
+        return len(self.watched) == 1
 
     def moved(self, samples: Sequence[Sample]) -> list[Sample]:
         """The samples of the matrices that the optimizers of the last update hold; all if they hold none of them."""
@@ -81,20 +81,20 @@ class Optimizers:
 
     def resting(self) -> set[int]:
         """The ids of the parameters of optimizers whose parameters are all frozen at present: a GAN's rest in turns."""
-        return ids_of(one for one in self.given if not any(p.requires_grad for p in parameters_of(one)))
+        return ids_of(member for member in self.watched if not any(p.requires_grad for p in parameters_of(member)))
 
     def parameters(self) -> list[Tensor]:
         """The tensors that the recorded updates change."""
-        key = tuple(len(group["params"]) for one in self.recorded for group in one.param_groups)
+        key = tuple(len(group["params"]) for member in self.recorded for group in member.param_groups)
         if key not in self._parameters:
-            self._parameters = {key: [p for one in self.recorded for p in parameters_of(one)]}
+            self._parameters = {key: [p for member in self.recorded for p in parameters_of(member)]}
         return self._parameters[key]
 
     def is_same_update(self, optimizer: torch.optim.Optimizer) -> bool:
         """Whether an optimizer has the parameters of a given one: it is wrapped around that, or inside it."""
         if optimizer not in self._is_same:
             ids = ids_of([optimizer])
-            self._is_same[optimizer] = any(ids == ids_of([one]) for one in self.given)
+            self._is_same[optimizer] = any(ids == ids_of([member]) for member in self.watched)
         return self._is_same[optimizer]
 
 

@@ -67,8 +67,8 @@ def _is_batched(grad: Tensor) -> bool:
 class BackwardPasses:
     """Ranks the backward passes of a row from inside their hooks.
 
-    `own` returns the tensors that the recorded updates change, `others` further parameters of the model; where `own` is
-    empty because all are frozen, a pass counts unless an optimizer is known. Each recorded pass calls
+    `updated` returns the tensors that the recorded updates change, `others` further parameters of the model. With an
+    optimizer of which all parameters are frozen, no pass counts. Each recorded pass calls
     `on_begin(pass_number, replaced, accumulates, call)`: the number of the first forward pass that it reaches, whether
     the gradients so far no longer count because it outranks them or they were zeroed, whether it adds to the
     parameters' gradients, and the call of `backward`, unless told before. It calls `on_end()` when it is over.
@@ -76,7 +76,7 @@ class BackwardPasses:
 
     def __init__(
         self,
-        own: Callable[[], Iterable[Tensor]],
+        updated: Callable[[], Iterable[Tensor]],
         others: Callable[[], Iterable[Tensor]],
         on_begin: Callable[[int, Replaced, bool, Call | None], None],
         on_end: Callable[[], None],
@@ -86,7 +86,7 @@ class BackwardPasses:
         self.first_evaluation_only = False  # whether to ignore later evaluations of the optimizer's closure
         self.touched: set[int] = set()  # forward passes of the row that any gradient has reached
         self.counted: set[int] = set()  # those that a gradient of the row has reached
-        self._own = own
+        self._updated = updated
         self._others = others
         self._has_optimizer = has_optimizer
         self.on_loss: Callable[[Tensor], None] = lambda loss: None  # called before each `backward` on a single number
@@ -172,7 +172,7 @@ class BackwardPasses:
     def _current_rank(self) -> tuple[int, Tensor | None]:
         """The rank of the pass under way, and a parameter whose gradient it accumulates."""
         has_leaf = is_requested = False
-        for parameter in self._own():
+        for parameter in self._updated():
             if parameter.requires_grad and parameter.grad_fn is None:
                 has_leaf = True
                 will_accumulate = _will_accumulate(parameter)

@@ -197,7 +197,7 @@ class Recorder(Display):
             self._model.parameters,
             self._begin_backward,
             self._end_backward,
-            has_optimizer=bool(self._optimizers.given),
+            has_optimizer=bool(self._optimizers.watched),
         )
         self._backward.on_loss = self._note_loss
         self._step = 0
@@ -297,8 +297,8 @@ class Recorder(Display):
             self._undo += self._heads.undo
         if self._optimizers.strangers:
             _warn(_strangers_sentence(self._optimizers))
-        self._hears_optimizers = called and bool(self._optimizers.given)  # else the loop tells the updates
-        for optimizer in self._optimizers.given if called else ():
+        self._hears_optimizers = called and bool(self._optimizers.watched)  # else the loop tells the updates
+        for optimizer in self._optimizers.watched if called else ():
             before = NoticingHook(self._before_update, self._on_compiled_update)
             self._undo.append(optimizer.register_step_pre_hook(before).remove)
             self._undo.append(optimizer.register_step_post_hook(Hook(self._after_update)).remove)
@@ -520,7 +520,7 @@ class Recorder(Display):
 
     def _expected_parameters(self) -> Iterable[Tensor]:
         """The tensors that should receive a gradient."""
-        if not self._optimizers.given:
+        if not self._optimizers.watched:
             return self._own_parameters()
         return self._optimizers.parameters() if self._optimizers.lead or self._updates_in_backward else []
 
@@ -530,10 +530,10 @@ class Recorder(Display):
 
     def _own_parameters(self) -> list[Tensor]:
         """The tensors that updates change: of the model if the optimisers have any of it, and theirs."""
-        held = self._optimizers.parameters()
-        if held and not {id(p) for p in held}.isdisjoint(map(id, self._parameters.values())):
-            return held
-        return [*self._model.parameters(), *held]
+        updated = self._optimizers.parameters()
+        if updated and not {id(p) for p in updated}.isdisjoint(map(id, self._parameters.values())):
+            return updated
+        return [*self._model.parameters(), *updated]
 
     def _begin_backward(self, pass_number: int, replaced: Replaced, accumulates: bool, call: Call | None) -> None:
         """Begins a backward pass that counts."""
@@ -602,8 +602,10 @@ class Recorder(Display):
             problems = ["The forward pass makes too many tensors to trace them all."]
         self.sites = sites = self._sites_in(graph, problems)
         is_traced = bool(sites) and not problems
-        held = self._optimizers.resting()
-        self._blocks = blocks_of(graph, sites, self._model, held) if is_traced else blocks_by_name(self._model, held)
+        resting = self._optimizers.resting()
+        self._blocks = (
+            blocks_of(graph, sites, self._model, resting) if is_traced else blocks_by_name(self._model, resting)
+        )
         self._evidence.graph = None if problems else graph
         for note in sites.notes:
             _warn(note)
@@ -757,7 +759,7 @@ class Recorder(Display):
 
     def _before_other_update(self, optimizer: torch.optim.Optimizer, args: Any, kwargs: Any) -> None:
         """Closes the row at a step of an optimiser around ours, or inside it; passes are left to any other."""
-        if optimizer in self._optimizers.given:
+        if optimizer in self._optimizers.watched:
             return
         if is_in_backward():
             self._updates_in_backward = True
@@ -766,7 +768,7 @@ class Recorder(Display):
                 self._optimizers.closer = optimizer
                 self._forget_early_measurements()
                 self._close_row_and_notify()
-        elif self._optimizers.given:
+        elif self._optimizers.watched:
             self._optimizers.others.add(optimizer)
             shares = not ids_of([optimizer]).isdisjoint(map(id, self._parameters.values()))
             self._open_passes -= self._backward.touched - (self._backward.counted if shares else set())
@@ -796,7 +798,7 @@ class Recorder(Display):
 
     def _close_unheard_update(self) -> None:
         """Closes the row if the weights have changed in an update that is compiled."""
-        if self._is_update_compiled or (self._step == 0 and self._optimizers.given):
+        if self._is_update_compiled or (self._step == 0 and self._optimizers.watched):
             versions = sum(p._version for p in self._own_parameters())
             has_changed = versions != self._weight_versions
             self._weight_versions = versions
@@ -894,12 +896,12 @@ class Recorder(Display):
         self._gradient_version = -1
         self._set_scales(row, skipped)
         self._evidence.fill_row(row, self._expected_parameters(), has_gradient=self._backward.holder is not None)
-        if self._rows_closed and self._optimizers.given:
-            row.unheld = weights.unheld((*self._optimizers.given, *self._optimizers.others))
+        if self._rows_closed and self._optimizers.watched:
+            row.unheld = weights.unheld((*self._optimizers.watched, *self._optimizers.others))
         self._rows_closed += 1
         row.seconds = time.monotonic() - self._start_time
         row.skipped = skipped
-        row.by_optimizer = bool(self._optimizers.given)
+        row.by_optimizer = bool(self._optimizers.watched)
         self._rows.add(row)
         self._last_row = row
         if self._alarms is not None:
@@ -980,8 +982,8 @@ class Recorder(Display):
 
     def _on_scaler(self, scaler: Any, optimizer: Any, is_over: bool) -> None:
         """Adopts a scaler that scales this model's loss, and closes the row of an update that it skips."""
-        is_ours = optimizer in self._optimizers.given and self._optimizers.lead in (None, optimizer)
-        adopts = is_ours or (optimizer is None and not self._optimizers.given)
+        is_ours = optimizer in self._optimizers.watched and self._optimizers.lead in (None, optimizer)
+        adopts = is_ours or (optimizer is None and not self._optimizers.watched)
         if self._scaler is None and adopts and self._passes:
             self._scaler = scaler
         if scaler is not self._scaler or not is_ours:
@@ -1002,7 +1004,7 @@ class Recorder(Display):
         loose, strays = self._weights.loose(held), strays_of(graph, held)
         line = build_header(
             self._model,
-            self._optimizers.given,
+            self._optimizers.watched,
             created=self._created,
             every=self._every,
             sites=self.sites,
@@ -1062,15 +1064,15 @@ class Recorder(Display):
 
     def _note_on_foreign_blocks(self) -> str:
         """Names the blocks whose matrices are in none of the optimisers that were given; empty without any."""
-        held = ids_of(self._optimizers.given)
+        ids = ids_of(self._optimizers.watched)
         names = [
             block.name
             for block in self._blocks
-            if held and held.isdisjoint(id(self._parameters.get(name)) for name in block.parameters)
+            if ids and ids.isdisjoint(id(self._parameters.get(name)) for name in block.parameters)
         ]
         if not names or len(names) == len(self._blocks):
             return ""
-        others = ", ".join(sorted({type(one).__name__ for one in self._optimizers.others}))
+        others = ", ".join(sorted({type(other).__name__ for other in self._optimizers.others}))
         seen = f"; {others} stepped too" if others else ""
         return f"{_listed(names)}: in none of the optimizers that watch was given, so their updates are left out{seen}."
 
@@ -1171,7 +1173,7 @@ def _check_arguments(
 
 def _strangers_sentence(optimizers: Optimizers) -> str:
     names = ", ".join(dict.fromkeys(optimizers.strangers))
-    if optimizers.given:
+    if optimizers.watched:
         return f"optimizer: no optimizer of torch's is {names}, which no hook hears; the others are recorded"
     return "this optimizer is none of torch's, and no hook hears it: call recorder.step() before every update"
 
@@ -1182,7 +1184,7 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def _turns_sentence(optimizers: Optimizers) -> str:
-    others = ", ".join(type(one).__name__ for one in optimizers.in_turns)
+    others = ", ".join(type(other).__name__ for other in optimizers.in_turns)
     return (
         "The optimizers step in turns, each on passes of its own: the rows are the updates of "
         f"{type(optimizers.lead).__name__}, the first to step; those of {others} are left out. Choose by giving one."

@@ -22,8 +22,8 @@ CONCATENATIONS = {"stack", "cat", "concat", "concatenate"}
 def is_sum(func: Any, out: Any) -> bool:
     """Whether a call may have added tensors up."""
     name = getattr(func, "__name__", "")
-    known = name in ADDITIONS or name in SUBTRACTIONS or name in REDUCTIONS
-    return isinstance(out, Tensor) and (known or name.removesuffix("_") in ADDITIONS_TO_FIRST)
+    is_named = name in ADDITIONS or name in SUBTRACTIONS or name in REDUCTIONS
+    return isinstance(out, Tensor) and (is_named or name.removesuffix("_") in ADDITIONS_TO_FIRST)
 
 
 class SumsOfPass(TorchFunctionMode):

@@ -204,8 +204,8 @@ class Tracer(TorchFunctionMode):
         if name == "index_put" and not (kwargs.get("accumulate") or args[3:4] == (True,)):
             return None
         values = [*args, *kwargs.values()]
-        first = self._sources([one for one, _ in tensors_in(values[:1], depth=2)]).nodes
-        others = self._sources([one for one, _ in tensors_in(values[1:], depth=2)])
+        first = self._sources([value for value, _ in tensors_in(values[:1], depth=2)]).nodes
+        others = self._sources([value for value, _ in tensors_in(values[1:], depth=2)])
         if len(first) != 1 or not others.nodes or first[0].shape != tuple(tensor.shape):
             return None
         added = self._add_node(op, others.nodes, tensor, others.parameters)

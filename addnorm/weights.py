@@ -42,13 +42,13 @@ class Weights:
         model: nn.Module,
         blocks: Sequence[Block],
         registered: Mapping[str, nn.Parameter] = MappingProxyType({}),
-        held: Collection[int] = (),
+        resting: Collection[int] = (),
     ) -> None:
         parameters = {
             name: p if isinstance(p, nn.Parameter) else registered.get(name, p) for name, p in model.named_parameters()
         }
         in_blocks = {name: index for index, block in enumerate(blocks) for name in block.parameters}
-        matrices = {name: p.requires_grad or id(p) in held for name, p in parameters.items() if p.ndim > 1}
+        matrices = {name: p.requires_grad or id(p) in resting for name, p in parameters.items() if p.ndim > 1}
         in_no_block = [name for name, is_trained in matrices.items() if is_trained and name not in in_blocks]
         self.matrices = [*(name for block in blocks for name in block.parameters), *in_no_block]
         self.block_of = [in_blocks.get(name, NOWHERE) for name in self.matrices]
@@ -106,8 +106,8 @@ class Weights:
 
     def unheld(self, optimizers: Iterable[torch.optim.Optimizer]) -> list[int]:
         """Indices of the matrices with a gradient that none of these optimizers holds."""
-        held = {id(p) for optimizer in optimizers for group in optimizer.param_groups for p in group["params"]}
-        return [index for index, p in enumerate(self._matrices) if p.grad is not None and id(p) not in held]
+        ids = {id(p) for optimizer in optimizers for group in optimizer.param_groups for p in group["params"]}
+        return [index for index, p in enumerate(self._matrices) if p.grad is not None and id(p) not in ids]
 
     def indices_of(self, parameters: Iterable[Tensor]) -> frozenset[int]:
         """Indices of the matrices that are among these parameters."""
