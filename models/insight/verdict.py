@@ -241,18 +241,18 @@ def _comparison_with_guessing(trace: Trace, row: int, task: str) -> str:
     guessing, frame = loss_of_guessing(task), trace.frame_at(row)
     losses = trace.loss[row - min(LAST_ROWS - 1, row // 2) : row + 1].astype(np.float64)
     recent, first = float(losses.mean()), float(trace.loss[0])
-    is_tested = frame is not None and frame.step > 0 and not math.isnan(frame.held_out_loss)
-    is_better = is_tested and beats_guessing(task, frame.held_out_loss, frame.held_out_accuracy)
-    if is_better and recent <= WORSE_ABOVE * guessing:
-        recent = min(recent, frame.held_out_loss)  # training losses of small batches are mostly noise
-    is_sure = is_better or recent + _error_of_mean(losses) < guessing or not (is_tested or len(losses) > 1)
+    tested = frame if frame and frame.step > 0 and not math.isnan(frame.held_out_loss) else None
+    is_better = tested is not None and beats_guessing(task, tested.held_out_loss, tested.held_out_accuracy)
+    if tested and is_better and recent <= WORSE_ABOVE * guessing:
+        recent = min(recent, tested.held_out_loss)  # training losses of small batches are mostly noise
+    is_sure = is_better or recent + _error_of_mean(losses) < guessing or not (tested or len(losses) > 1)
     if recent < LEARNED_BELOW * guessing and is_sure:
-        if is_tested and not is_better:
-            by_mode = frame.train_mode_loss < BETTER_BELOW * guessing
+        if tested and not is_better:
+            by_mode = tested.train_mode_loss < BETTER_BELOW * guessing
             where = "train mode, not in eval mode" if by_mode else "training, not on held-out samples"
-            return f"{BETTER_IN} {where} (held-out loss {number(frame.held_out_loss)}{_of_step(frame, row)})"
+            return f"{BETTER_IN} {where} (held-out loss {number(tested.held_out_loss)}{_of_step(tested, row)})"
         return LEARNS if recent < 0.5 * guessing else BEGINS_TO_LEARN
-    if recent < BETTER_BELOW * guessing and is_sure and (is_better or not is_tested):
+    if recent < BETTER_BELOW * guessing and is_sure and (is_better or not tested):
         return "slightly better than that"
     if recent <= WORSE_ABOVE * guessing:
         return "no better than that"
