@@ -998,8 +998,8 @@ class Recorder(Display):
 
     def _write_header(self) -> None:
         self._weights = Weights(self._model, self._blocks, self._parameters, self._optimizers.resting())
-        given = self._optimizers.given
-        held = [p for one in given for p in parameters_of(one)] if given else list(self._model.parameters())
+        watched = self._optimizers.watched
+        held = [p for one in watched for p in parameters_of(one)] if watched else list(self._model.parameters())
         graph = self._evidence.graph
         loose, strays = self._weights.loose(held), strays_of(graph, held)
         line = build_header(
