@@ -148,12 +148,12 @@ def _other_command(parser: Parser, options: argparse.Namespace) -> int:
     if options.command is None:
         parser.print_help()
         return 0
-    one, other = (read(path, growing=True) for path in options.paths)
-    for path, recording in zip(options.paths, (one, other), strict=True):
+    first, other = (read(path, growing=True) for path in options.paths)
+    for path, recording in zip(options.paths, (first, other), strict=True):
         if not len(recording):
             print(f"{parser.prog}: {path}: {recording.problem or 'There is no row yet.'}", file=sys.stderr)
             return EXIT_ERROR
-    has_parted, sentences = comparison(one, other, options.tolerance)
+    has_parted, sentences = comparison(first, other, options.tolerance)
     print("\n".join(truncate(sentence, MAX_PROBLEM_CHARS) for sentence in sentences))
     return EXIT_PARTED if has_parted else 0
 

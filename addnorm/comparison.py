@@ -26,47 +26,49 @@ class Parting(NamedTuple):
     step: int
     quantity: str
     place: str
-    one: float
+    first: float
     other: float
 
     @property
     def difference(self) -> float:
         """Relative to the larger of the two; infinite if one is not finite."""
-        largest = max(abs(self.one), abs(self.other))
-        return abs(self.one - self.other) / largest if math.isfinite(largest) and largest else math.inf
+        largest = max(abs(self.first), abs(self.other))
+        return abs(self.first - self.other) / largest if math.isfinite(largest) and largest else math.inf
 
 
-def comparison(one: Recording, other: Recording, tolerance: float = 0.0) -> tuple[bool, list[str]]:
+def comparison(first: Recording, other: Recording, tolerance: float = 0.0) -> tuple[bool, list[str]]:
     """Whether two recordings part, and sentences on where. `tolerance`: a relative difference that counts as none."""
-    sentences = list(_differences_of_headers(one, other))
-    common = sorted(set(one.steps) & set(other.steps))
+    sentences = list(_differences_of_headers(first, other))
+    common = sorted(set(first.steps) & set(other.steps))
     if not common:
         return True, [*sentences, "They have no step in common."]
-    parting = next(_partings(one, other, common, tolerance), None)
+    parting = next(_partings(first, other, common, tolerance), None)
     if parting is None:
         return bool(sentences), [*sentences, f"They agree in all {len(common)} steps that both have."]
     at = f" at {parting.place}" if parting.place else ""
     quantity = IN_WORDS.get(parting.quantity, parting.quantity)
-    values = f"{number(parting.one, 7)} and {number(parting.other, 7)}"
+    values = f"{number(parting.first, 7)} and {number(parting.other, 7)}"
     before = f"They agree in {common.index(parting.step)} common steps before. " if common.index(parting.step) else ""
     size = "" if parting.difference > LATE_DIGITS else f", a relative difference of {number(parting.difference)}"
     return True, [*sentences, f"{before}They part first at step {parting.step}: the {quantity}{at}, {values}{size}."]
 
 
-def _differences_of_headers(one: Recording, other: Recording) -> Iterator[str]:
+def _differences_of_headers(first: Recording, other: Recording) -> Iterator[str]:
     for key in ("model", "parameters", "dtype", "device", "optimizer"):
-        if one.header.get(key) != other.header.get(key):
-            yield f"They differ in {key}: {one.header.get(key)} and {other.header.get(key)}."
-    if [site.name for site in one.sites] != [site.name for site in other.sites]:
-        yield f"They have other sites: {len(one.sites)} and {len(other.sites)}; those of equal names are compared."
+        if first.header.get(key) != other.header.get(key):
+            yield f"They differ in {key}: {first.header.get(key)} and {other.header.get(key)}."
+    if [site.name for site in first.sites] != [site.name for site in other.sites]:
+        yield f"They have other sites: {len(first.sites)} and {len(other.sites)}; those of equal names are compared."
 
 
-def _partings(one: Recording, other: Recording, steps: list[int], tolerance: float) -> Iterator[Parting]:
-    rows = [{step: row for row, step in enumerate(recording.steps)} for recording in (one, other)]
+def _partings(first: Recording, other: Recording, steps: list[int], tolerance: float) -> Iterator[Parting]:
+    rows = [{step: row for row, step in enumerate(recording.steps)} for recording in (first, other)]
     for step in steps:
-        found = [_values(recording, by_step[step]) for recording, by_step in zip((one, other), rows, strict=True)]
-        for (quantity, place), value in found[0].items():
-            other_value = found[1].get((quantity, place), value)
+        values_of_both = [
+            _values(recording, by_step[step]) for recording, by_step in zip((first, other), rows, strict=True)
+        ]
+        for (quantity, place), value in values_of_both[0].items():
+            other_value = values_of_both[1].get((quantity, place), value)
             are_equal = value == other_value or (math.isnan(value) and math.isnan(other_value))
             if not are_equal and not math.isclose(value, other_value, rel_tol=tolerance):
                 yield Parting(step, quantity, place, value, other_value)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from array import array
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from addnorm.course import Course, find_flat, find_rise, has_learned
@@ -94,7 +94,7 @@ class Findings:
         self._check_peaks(recording, row)
         self._check_finite(recording, row)
         vanishing = self._check_gradient(recording, row)
-        updates = self._updates.check(recording, row, self._losses, learned=self._learned)
+        updates = self._check_updates(recording, row)
         faults = self._faults.check(recording, row)
         findings = (
             self._non_finite, *self._loss_facts, self._course, vanishing, self._alike, self._peak, *updates, *faults,
@@ -103,8 +103,8 @@ class Findings:
 
     def _check_finite(self, recording: Recording, row: int) -> None:
         if self._non_finite is None and (sentence := non_finite_sentence(recording, row)):
-            found = first_non_finite(recording, row)
-            place = found.place or found.quantity if found else ""
+            non_finite = first_non_finite(recording, row)
+            place = non_finite.place or non_finite.quantity if non_finite else ""
             self._non_finite = Diagnostic.from_rule("AN-N1", recording.steps[row], sentence, place=place)
 
     def _check_form(self, recording: Recording, row: int) -> None:
@@ -203,6 +203,10 @@ class Findings:
             )
             numbers = {"peak": peak, "first": first}
             self._peak = Diagnostic.from_rule("AN-S3", recording.steps[row], sentence, place=site, **numbers)
+
+    def _check_updates(self, recording: Recording, row: int) -> Iterable[Diagnostic | None]:
+        """Finds updates that are too small, too large or lost, and a rate that stays 0."""
+        return self._updates.check(recording, row, self._losses, learned=self._learned)
 
     def _check_gradient(self, recording: Recording, row: int) -> Diagnostic | None:
         """Finds a gradient that vanishes between the last and the first site of equal size.

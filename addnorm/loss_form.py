@@ -50,10 +50,10 @@ class LossForm:
 
 def loss_form(loss: Tensor, outputs: Collection[Any]) -> LossForm:
     """The form of a loss before `backward`. `outputs`: autograd's nodes of the model's outputs."""
-    found = list(_loss_nodes(loss.grad_fn))
-    of_probabilities = any(_is_of_probabilities(node) for node, *_ in found)
-    if len(found) == 1:
-        node, is_alone, is_scaled = found[0]
+    loss_nodes = list(_loss_nodes(loss.grad_fn))
+    of_probabilities = any(_is_of_probabilities(node) for node, *_ in loss_nodes)
+    if len(loss_nodes) == 1:
+        node, is_alone, is_scaled = loss_nodes[0]
         if is_alone and node._saved_reduction in (MEAN, TOTAL) and _reads(node, outputs):
             kind = KINDS[_name(node)]
             is_mean = not is_scaled and node._saved_reduction == MEAN

@@ -117,8 +117,8 @@ def _alert(sink: Any, *, step: int, finding: Diagnostic) -> None:
         sink.send(step, finding)
     elif hasattr(sink, "alert"):
         levels = {"note": "INFO", "warning": "WARN", "error": "ERROR"}
-        given = signature(sink.alert).parameters
-        level = {"level": levels[finding.severity]} if "level" in given else {}
+        parameters = signature(sink.alert).parameters
+        level = {"level": levels[finding.severity]} if "level" in parameters else {}
         sink.alert(title=f"{finding.id} {finding.severity}", text=alert_text(finding), **level)
     elif hasattr(sink, "add_text"):
         sink.add_text(f"{GROUP}/{finding.id}", alert_text(finding), step)

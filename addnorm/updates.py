@@ -138,20 +138,20 @@ class Updates:
         if self._large is not None:
             return
         self._starts_at_zero.update(block for block, size in enumerate(sizes) if size in (0, math.inf))
-        known = {
+        size_of_block = {
             block: size
             for block, size in enumerate(sizes)
             if size is not None and not math.isnan(size) and block not in self._starts_at_zero
         }
-        large = [block for block, size in known.items() if size > LARGE_UPDATE]
+        large = [block for block, size in size_of_block.items() if size > LARGE_UPDATE]
         if not large:
             return
-        block = max(large, key=known.__getitem__)
-        found = LargeUpdate(recording.steps[row], block, known[block], self._rate(recording, row) or 0.0)
+        block = max(large, key=size_of_block.__getitem__)
+        update = LargeUpdate(recording.steps[row], block, size_of_block[block], self._rate(recording, row) or 0.0)
         if len(large) > 1 and 2 * len(large) >= len(recording.blocks):
-            self._report_large(recording, found, len(large), "")
+            self._report_large(recording, update, len(large), "")
         elif self._large_block is None:
-            self._large_block = found
+            self._large_block = update
 
     def _check_worse(self, recording: Recording, losses: Sequence[float]) -> None:
         """Reports the large update of a single block once the loss has become much worse than the first."""
@@ -162,8 +162,8 @@ class Updates:
             clause = f", and the loss has gone from {number(first)} to {number(now)}"
             self._report_large(recording, self._large_block, 1, clause)
 
-    def _report_large(self, recording: Recording, found: LargeUpdate, count: int, clause: str) -> None:
-        step, block, size, rate = found
+    def _report_large(self, recording: Recording, update: LargeUpdate, count: int, clause: str) -> None:
+        step, block, size, rate = update
         name = recording.blocks[block].name
         others = f" and {count - 1} more" if count > 1 else ""
         sentence = (
