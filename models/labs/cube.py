@@ -12,6 +12,8 @@ MAX_FEATURES = 8
 NORMS = ("layer norm", "rms norm", "batch norm", "instance norm", "group norm", "joint layer norm")
 NEEDS_TWO = ("batch norm", "instance norm", "group norm")  # torch raises an error for sets of one value
 EPS = 1e-5
+# By shape of an input, the names of its axes as a block has them: samples, tokens (of an image: pixels), features.
+SHAPES = {"[B, F]": ("B", "", "F"), "[B, C, H, W]": ("B", "H, W", "C"), "[B, T, F]": ("B", "T", "F")}
 
 
 def block(batch: int, tokens: int, features: int) -> np.ndarray:
@@ -35,6 +37,19 @@ def set_labels(shape: tuple[int, int, int], norm: str, groups: int = 1) -> np.nd
         "group norm": sample * groups + feature // (features // groups),
         "joint layer norm": sample,
     }[norm]
+
+
+def averaged_over(norm: str, shape: str) -> str:
+    """The axes of an input of one of SHAPES over which a norm takes its statistics; "" if torch refuses it."""
+    names = SHAPES[shape]
+    size = (2, 3 if names[1] else 1, 4)
+    labels = set_labels(size, norm, groups=2)
+    members = np.nonzero(labels == labels[0, 0, 0])
+    counts = [len(set(places.tolist())) for places in members]
+    if norm in NEEDS_TWO and len(members[0]) == 1:
+        return ""
+    axes = [(name, count < of) for name, count, of in zip(names, counts, size, strict=True) if count > 1]
+    return ", ".join(f"a group of {name}" if is_part else name for name, is_part in axes)
 
 
 def normed_block(x_BTD: np.ndarray, norm: str, groups: int = 1) -> np.ndarray:

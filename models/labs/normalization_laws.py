@@ -66,11 +66,15 @@ def robust_range_of_others(x_TD: np.ndarray, token: int, feature: int) -> float:
     return float(np.ptp(np.delete(column, token))) / float(high - low) if high > low else np.nan
 
 
+def share_of_gaussian_below(z: float) -> float:
+    return (1 + erf(z / sqrt(2))) / 2
+
+
 def z_score_and_shares_below(x_N: np.ndarray, index: int) -> tuple[float, float, float]:
     """z-score (biased variance) of x[index], the share of a Gaussian below it, and the share of x below it."""
     x = np.asarray(x_N, float)
     z = float(normalise(x[:, None], "z-score").values[index, 0])
-    return z, (1 + erf(z / sqrt(2))) / 2, float((x < x[index]).mean())
+    return z, share_of_gaussian_below(z), float((x < x[index]).mean())
 
 
 @dataclass(frozen=True)

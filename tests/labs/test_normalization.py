@@ -34,6 +34,7 @@ from models.labs.normalization_laws import (
     z_score_and_shares_below,
 )
 from models.labs.recurrent import recurrent_statistics
+from models.labs.residual import run_sublayers
 from models.labs.tables import TABLES, WILDNESS_FACTORS, wild_table
 from models.service.questions import layer_norm
 from models.spec import RunConfig
@@ -132,9 +133,27 @@ def test_batch_norm_of_the_same_and_what_was_printed():
     close(found.centre[0], [2, 0.667, 0.333])
     close(example.values.var(0), [0.667, 1.556, 1.056])
     close(found.values.T, [[-1.225, 1.225, 0], [1.069, 0.267, -1.336], [-1.298, 0.162, 1.136]])
-    assert "1.11" in example.note
-    assert "1.0556" in example.note
-    assert example.values.var(0)[2] == pytest.approx(1.0556, abs=5e-5)
+    variance = torch.tensor(example.values).var(0, correction=0)[2].item()
+    right = (example.values[:, 2] - example.values[:, 2].mean()) / variance**0.5
+    assert f"gives 1.11 for the variance of the third feature, [-1, 0.5, 1.5]; it is {variance:.4f}." in example.note
+    assert f"-1.26 and 1.10 should be {right[0]:.2f} and {right[2]:.2f}; {right[1]:.2f} is right." in example.note
+
+
+def test_a_pad_of_zeros_comes_out_as_the_bias():
+    norm = nn.LayerNorm(4)
+    nn.init.constant_(norm.bias, 0.7)
+    torch.testing.assert_close(norm(torch.zeros(4)), torch.full((4,), 0.7))
+    norm.eps = 0.0
+    assert norm(torch.zeros(4)).isnan().all()
+    found = normalise(PADDED.values, "layer norm", bias=0.7).values
+    np.testing.assert_array_equal(found[2:4], 0.7)
+    assert "comes out as the bias" in PADDED.note
+
+
+def test_the_add_alone_carries_a_shift_on():
+    token, branch = np.array([1.0, 2, -1]), np.array([0.5, 1.5, -0.5])
+    ends = [run_sublayers(token + shift, [branch], "none")[-1].after for shift in (0.0, 3.0)]
+    np.testing.assert_allclose(ends[1] - ends[0], 3.0)
 
 
 def test_z_score_and_min_max():
@@ -578,6 +597,18 @@ def test_an_outlier_leaves_the_others_what_the_formulas_say(far):
     assert range_of_others(moved, 0, 2, "z-score") == pytest.approx((7 - 1) / spread)
     normed = torch.nn.functional.layer_norm(torch.tensor(x), (3,))[1:, 2]
     assert range_of_others(moved, 0, 2, "layer norm") == pytest.approx((normed.max() - normed.min()).item())
+
+
+def test_what_a_z_score_says_is_a_reading_of_its_own(page):
+    chosen(page, "four numbers")
+    page.session_state["normalization_part"] = "What scale costs"
+    sound(page.run())
+    (shown,) = [one.value for one in page.dataframe if "of a Gaussian below" in one.value.columns]
+    assert list(shown["value"]) == ["10", "12", "14", "16"]
+    below = torch.distributions.Normal(0, 1).cdf(torch.tensor([-3, -1, 1, 3]) / 5**0.5)
+    assert list(shown["of a Gaussian below"]) == [f"{share:.1%}" for share in below.tolist()]
+    assert shown["of a Gaussian below"].iloc[-1] == "91.0%"
+    assert "above 50% of a Gaussian; a z of 1 is above 84%, a z of 2 above 98%" in words(page)
 
 
 def test_a_pasted_table_is_used_and_a_wrong_one_leaves_the_last(page):

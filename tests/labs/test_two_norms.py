@@ -62,6 +62,37 @@ def test_in_words_a_norm_over_tokens_is_told_from_one_within_a_token():
     assert batch[4] == "running statistics"
 
 
+SHAPED = {
+    "layer norm": lambda x: nn.LayerNorm(6)(x.movedim(1, -1)).movedim(-1, 1),
+    "rms norm": lambda x: nn.RMSNorm(6)(x.movedim(1, -1)).movedim(-1, 1),
+    "batch norm": lambda x: nn.BatchNorm2d(6)(x) if x.dim() == 4 else nn.BatchNorm1d(6)(x),
+    "instance norm": nn.functional.instance_norm,
+    "group norm": nn.GroupNorm(2, 6),
+    "joint layer norm": lambda x: nn.LayerNorm(x.shape[1:])(x),
+}
+TORCHS_SHAPES = {"[B, F]": ("B", "F"), "[B, C, H, W]": ("B", "C", "H", "W"), "[B, T, F]": ("B", "F", "T")}
+
+
+@pytest.mark.parametrize("norm", cube.NORMS)
+@pytest.mark.parametrize("shape", cube.SHAPES)
+def test_a_norm_averages_over_the_axes_torchs_result_depends_on(norm, shape):
+    axes = TORCHS_SHAPES[shape]
+    size = [{"B": 3, "H": 2, "W": 4, "T": 5}.get(axis, 6) for axis in axes]
+    x = torch.randn(size, generator=torch.Generator().manual_seed(0), requires_grad=True)
+    try:
+        result = SHAPED[norm](x)
+    except (ValueError, RuntimeError):
+        assert cube.averaged_over(norm, shape) == ""
+        return
+    (gradient,) = torch.autograd.grad(result.flatten()[0], x)
+    places = gradient.abs().gt(1e-9).nonzero()
+    counts = {axis: len(places[:, i].unique()) for i, axis in enumerate(axes)}
+    whole = {axis: counts[axis] == of for axis, of in zip(axes, size, strict=True)}
+    found = cube.averaged_over(norm, shape)
+    expected = {axis if whole[axis] else f"a group of {axis}" for axis in axes if counts[axis] > 1}
+    assert set(found.split(", ")) == expected
+
+
 @pytest.mark.parametrize("norm", cube.NORMS)
 @pytest.mark.parametrize("groups", [1, 2])
 def test_a_block_after_a_norm_is_torchs_and_what_moves_with_a_value_is_what_shares_its_statistics(norm, groups):

@@ -133,6 +133,10 @@ def draw_block() -> None:
     moving_count = int((np.abs(moves) > MIN_CHANGE).sum())
     draw_finding(TEXTS("in the block", shares=sharing_count, of=x.size, moves=moving_count))
     st.caption(TEXTS("block and images"))
+    draw_finding(TEXTS("shapes of inputs"))
+    columns = {shape: [cube.averaged_over(norm, shape) or "refused" for norm in cube.NORMS] for shape in cube.SHAPES}
+    named_table("What each norm averages over, by shape", {"norm": list(cube.NORMS)} | columns)
+    st.caption(TEXTS("channels first"))
 
 
 def aspect_cells(aspects: Aspects) -> list[str]:

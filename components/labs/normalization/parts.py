@@ -13,7 +13,12 @@ from components.labs.normalization.batches import draw_batches, draw_recurrent_c
 from components.labs.normalization.beside import draw_block, draw_two_norms
 from components.labs.normalization.built import draw_built_norm, draw_learned_rows
 from components.labs.normalization.few import draw_overfitting
-from components.labs.normalization.scale import draw_outlier, draw_saturation, draw_scale_and_descent
+from components.labs.normalization.scale import (
+    draw_outlier,
+    draw_saturation,
+    draw_scale_and_descent,
+    draw_z_scores,
+)
 from components.labs.normalization.shift import draw_covariate_shift
 from components.labs.normalization.table import LabTable
 from components.labs.parts import draw_charts, draw_note, line_chart, number_cells
@@ -132,7 +137,12 @@ PARTS: dict[str, dict[str, Callable[[LabTable], None]]] = {
     "What layer norm promises": {"": draw_guarantees, "What it throws away": draw_discarded_directions},
     "Gain and bias": {"": draw_learned_rows},
     "Who sees whom": {"": draw_dependencies},
-    "What scale costs": {"": draw_scale_and_descent, "An outlier": draw_outlier, "tanh and sigmoid": draw_saturation},
+    "What scale costs": {
+        "": draw_scale_and_descent,
+        "What a z-score says": draw_z_scores,
+        "An outlier": draw_outlier,
+        "tanh and sigmoid": draw_saturation,
+    },
     "A batch's statistics": {"": draw_batches, "A recurrent net": draw_recurrent_cell},
     "Trained nets": {"Internal covariate shift": draw_covariate_shift, "Overfitting and landscape": draw_overfitting},
 }

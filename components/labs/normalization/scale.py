@@ -25,6 +25,7 @@ from models.labs.normalization_laws import (
     descent_steps,
     range_of_others,
     robust_range_of_others,
+    share_of_gaussian_below,
     share_of_range,
     slopes_at_inputs,
     square_terms,
@@ -51,6 +52,11 @@ class Ratio(Settings):
     ratio: Annotated[
         int, Knob("Scale of one feature relative to the other", choices=dict.fromkeys(RATIOS), control="steps")
     ] = 100
+
+
+@dataclass(frozen=True)
+class ZScores(Settings):
+    column: Annotated[int, Knob("Feature of the z-scores", choices={}, link="z-feature")] = 0
 
 
 @dataclass(frozen=True)
@@ -85,6 +91,27 @@ def draw_scale_and_descent(lab: LabTable) -> None:
     x = "ratio of the features' scales"
     draw_charts(KEY, line_chart("Steps to converge", sites, lines, x=x, unit="steps", hue=LOSS))
     draw_note(TEXTS("descent", most=MAX_STEPS), "measured")
+
+
+def draw_z_scores(lab: LabTable) -> None:
+    """Draws the z-score of each token in one feature, and how many numbers lie below it."""
+    legal = {"column": numbered_choices("feature", lab.values.shape[1])}
+    column = lab.values[:, form.draw(ZScores, f"{KEY}_z", legal=legal).column]
+    if normalise(column[:, None], "z-score").undefined.any():
+        st.info(TEXTS("no z-score"))
+        return
+    rows = [z_score_and_shares_below(column, row) for row in range(len(column))]
+    named_table(
+        "z-scores of a feature",
+        {
+            "token": lab.names,
+            "value": number_cells(column),
+            "z": number_cells((z for z, *_ in rows), 3),
+            "of a Gaussian below": [f"{gaussian:.1%}" for _, gaussian, _ in rows],
+            "of this feature below": [f"{table:.0%}" for *_, table in rows],
+        },
+    )
+    draw_sentence(TEXTS("z of 0, 1 and 2", below={z: share_of_gaussian_below(z) for z in (0, 1, 2)}))
 
 
 def draw_outlier(lab: LabTable) -> None:
@@ -124,7 +151,7 @@ def draw_outlier(lab: LabTable) -> None:
             "range of the others, with the outlier": number_cells([*after.values(), robust[1]]),
         },
     )
-    draw_sentence(outlier_sentence(values, moved, row=row, feature=feature, name=lab.names[row]))
+    draw_sentence(outlier_sentence(values, moved, row=row, feature=feature))
     by_distance = [ranges(with_outlier(values, row, feature, distance)) for distance in OUTLIER_DISTANCES]
     lines = {method: [by_method[method] for by_method in by_distance] for method in METHODS}
     sites = [f"{distance:g}" for distance in OUTLIER_DISTANCES]
@@ -178,10 +205,10 @@ def steps_text(steps: float) -> str:
     return f"more than {MAX_STEPS:,}" if np.isnan(steps) else f"{steps:,.0f}"
 
 
-def outlier_sentence(values: np.ndarray, moved: np.ndarray, *, row: int, feature: int, name: str) -> str:
-    """The range that an outlier leaves to the others, by three methods, and how unusual its z-score makes it.
+def outlier_sentence(values: np.ndarray, moved: np.ndarray, *, row: int, feature: int) -> str:
+    """The range that an outlier leaves to the others, by three methods.
 
-    `values`: the table without the outlier, `moved`: with it, at this row and feature. `name`: the outlier's token.
+    `values`: the table without the outlier, `moved`: with it, at this row and feature.
     """
     min_max_share = share_of_range(moved, row, feature, "min-max")
     z_share = share_of_range(moved, row, feature, "z-score")
@@ -192,8 +219,7 @@ def outlier_sentence(values: np.ndarray, moved: np.ndarray, *, row: int, feature
     else:
         sentence = TEXTS("no quartiles")
     warning = f" {TEXTS('few tokens for quartiles')}" if len(values) < MIN_QUARTILE_TOKENS else ""
-    z, gaussian, table = z_score_and_shares_below(moved[:, feature], row)
-    return f"{sentence}{warning} {TEXTS('below', token=name, z=z, gaussian=gaussian, table=table)}"
+    return f"{sentence}{warning}"
 
 
 def bounds_sentence(features: int) -> str:

@@ -44,7 +44,9 @@ ARRANGEMENTS = ("scaled skip", "recursive skip", "DeepNorm", "DLCL")  # by their
 class Variants(Settings):
     columns = (3,)
 
-    angle: Annotated[float, Knob("Angle between x and F, degrees", 0.0, 180.0, 15.0, control="slider")] = 90.0
+    angle: Annotated[
+        float, Knob("Angle between x and F, degrees", 0.0, 180.0, 15.0, link="skip-angle", control="slider")
+    ] = 90.0
     weight: Annotated[float, Knob("Weight of the scaled skip", 0.0, 8.0, 0.1, control="slider")] = 2.0
     repeats: Annotated[int, Knob("Repeats of the recursive skip", 1, 4, control="slider")] = 2
     dlcl: Annotated[float, Knob(
