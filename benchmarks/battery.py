@@ -23,7 +23,7 @@ from typing import Any
 import torch
 
 from benchmarks.report import Figure, heading, show
-from models.insight.baseline import BETTER_BELOW, LEARNED_BELOW, LUCK, accuracy_of_guessing, loss_of_guessing
+from models.insight.baseline import BETTER_BELOW, LUCK, accuracy_of_guessing, loss_of_guessing
 from models.insight.outcome import LEARNS, OUTCOMES, final_loss, outcome
 from models.insight.sentences import sentences_at
 from models.insight.verdict import verdicts
@@ -53,7 +53,7 @@ class Judged:
     """A drawn run: its link, its words before training and after the last step, its outcome, and its contradictions.
 
     `losses` are of guessing, at the end (mean of the last rows), and held out. `is_linear`: whether its words
-    say that it is linear in effect; `beyond_linear`: whether it ends clearly below what a linear net reaches.
+    say that it is linear in effect; `beyond_linear`: whether it is right clearly more often than a linear net.
     """
 
     link: dict[str, str]
@@ -169,14 +169,17 @@ def judged(cfg: RunConfig) -> Judged:
         losses=(guessing, final_loss(trace), end.held_out_loss),
         accuracy=end.held_out_accuracy,
         is_linear=is_linear,
-        beyond_linear=is_linear and end.held_out_loss < LEARNED_BELOW * linear_loss(cfg.task, cfg.net),
+        beyond_linear=is_linear and end.held_out_accuracy > clearly_above(linear_accuracy(cfg.task, cfg.net), cfg.task),
         contradictions=tuple(contradictions(cfg, trace, texts_by_row)),
     )
 
 
 @cache
-def linear_loss(task: str, net: str) -> float:
-    """The lowest held-out loss of a net whose one block is cut out, trained with Adam: what a linear map reaches."""
+def linear_accuracy(task: str, net: str) -> float:
+    """The highest held-out accuracy of a net whose one block is cut out, trained with Adam: what a linear map reaches.
+
+    Not its loss, which on separable samples falls with the mere size of the logits.
+    """
     run = Run(
         RunConfig(
             net=net,
@@ -192,7 +195,12 @@ def linear_loss(task: str, net: str) -> float:
         )
     )
     run.advance(600)
-    return min(frame.held_out_loss for frame in run.frames)
+    return max(frame.held_out_accuracy for frame in run.frames)
+
+
+def clearly_above(accuracy: float, task: str) -> float:
+    """Three standard errors of the task's held-out answers above an accuracy."""
+    return accuracy + 3 * math.sqrt(accuracy * (1 - accuracy) / TASKS[task].answers)
 
 
 def contradictions(cfg: RunConfig, trace: Trace, texts_by_row: Sequence[Mapping[str, str]]) -> Iterator[str]:

@@ -224,13 +224,17 @@ def modes_sentence(cfg: RunConfig, frame: Frame | None, row: int) -> str:
     drops = has_dropout(cfg)
     both = drops and uses_batch_statistics(cfg)
     modes = "modes of both" if both else "modes of dropout" if drops else "modes of batch norm"
-    sentence = TEXTS(modes, own=number(train), running=number(running), of_step=_of_step(frame, row))
+    sentence = TEXTS(modes, own=_loss_text(train), running=_loss_text(running), of_step=_of_step(frame, row))
     is_worse = running > max(EVAL_LOSS_FACTOR * train, train + EVAL_LOSS_MARGIN) or math.isnan(running)
     if not (is_worse and train < BETTER_BELOW * loss_of_guessing(cfg.task)):
         return f" {sentence}"
     of_drops = "bad at inference with both" if both else "bad at inference with dropout"
     bad = of_drops if drops else "bad at inference with batch norm"
     return f" {sentence} {TEXTS(bad)}"
+
+
+def _loss_text(loss: float) -> str:
+    return number(loss) if math.isfinite(loss) else TEXTS("not finite")
 
 
 def _comparison_with_guessing(trace: Trace, row: int, task: str) -> str:

@@ -596,10 +596,11 @@ def test_held_out_losses_of_both_modes_stand_side_by_side(own, running, bad):
     blank = np.full(4, np.nan)
     frame = Frame(8, blank, blank, running, 0.5, train_mode_loss=own)
     said = modes_sentence(replace(NORMED, norm="batch norm"), frame, 8)
-    assert f"by batch (train mode) {number(own)}, by running statistics (eval mode) {number(running)}." in said
+    shown = "not finite" if math.isnan(running) else number(running)
+    assert f"by batch (train mode) {number(own)}, by running statistics (eval mode) {shown}." in said
     assert ("bad at inference" in said) == bad
     dropped = modes_sentence(replace(NORMED, branch_dropout=0.1), frame, 12)
-    assert f"with masks (train mode) {number(own)}, without masks (eval mode) {number(running)} at step 8." in dropped
+    assert f"with masks (train mode) {number(own)}, without masks (eval mode) {shown} at step 8." in dropped
     assert ("does not hold without them" in dropped) == bad
     both = replace(NORMED, norm="batch norm", stream_dropout=0.1)
     assert "by batch and with masks (train mode)" in modes_sentence(both, frame, 8)
