@@ -17,6 +17,7 @@ from benchmarks.battery import (
     trained,
     wilson,
 )
+from models.insight.baseline import accuracy_of_guessing
 from models.insight.sentences import sentences_at
 from models.spec import RunConfig
 
