@@ -38,6 +38,7 @@ class AttentionRow:
     divisor: float = 1.0
     printed_weights: tuple[float, ...] = ()
     printed_output: tuple[float, ...] = ()
+    printed_values: tuple[tuple[float, ...], ...] = ()
     words: tuple[str, ...] = ()
     printed_vectors: tuple[tuple[float, ...], ...] = ()  # the query, which is also the first key, then the other keys
 
@@ -129,6 +130,7 @@ ROWS: dict[str, AttentionRow] = {
         divisor=2.0,
         printed_weights=(0.02, 0.28, 0.70),
         printed_output=(1, 2, 3, 4),
+        printed_values=PRINTED_KEYS,
     ),
     'Weights of "cat"': AttentionRow((0.1, 0.3, 0.4, 0.1, 0.05, 0.35, 0.1), WEIGHTS),
 }

@@ -49,9 +49,12 @@ class NormLines:
     def apply(self, x_D: np.ndarray) -> np.ndarray:
         """Output of the class for one token (D,)."""
         x = np.asarray(x_D, float)
-        variance = float(x.var(ddof=int(not self.biased)))
-        y = (x - x.mean()) / (np.sqrt(variance + self.eps) if self.inside else np.sqrt(variance) + self.eps)
+        y = (x - x.mean()) / self.divisor(x)
         return self.gamma * y + self.beta if self.affine else y
+
+    def divisor(self, x_D: np.ndarray) -> float:
+        variance = float(x_D.var(ddof=int(not self.biased)))
+        return float(np.sqrt(variance + self.eps) if self.inside else np.sqrt(variance) + self.eps)
 
 
 def _constant_tensor(value: float) -> str:

@@ -28,6 +28,7 @@ from components.labs.attention.trained import (
     position_sentence,
 )
 from components.labs.maps import signed_map
+from components.shell.text import vector
 from models.labs.attention import (
     KEYS,
     Sizes,
@@ -184,6 +185,27 @@ def test_positions_have_rows_of_their_own_and_the_closest_are_found(kind, count,
     assert positions.closest_rows_sentence(np.ones((3, 2))).startswith("Two positions share a row")
 
 
+def test_position_two_has_twice_the_angles_of_one():
+    sine, cosine = np.sin([1, 0.01]), np.cos([1, 0.01])
+    doubled = np.column_stack([2 * sine * cosine, cosine**2 - sine**2]).ravel()
+    assert f"twice these angles: {vector(doubled.round(4))}." in positions.slip_sentence()
+
+
+@pytest.mark.parametrize("width", [2, 16])
+def test_pairs_repeat_and_rows_do_not(trainer_in_this_process, width):
+    page = lab("attention")
+    page.session_state["attention_part"] = "Positions"
+    sound(page.run()).slider(key="attention_positions_width").set_value(width)
+    said = words(sound(page.run()))
+    first, last = (2 * np.pi * 10_000 ** (pair / width) for pair in (0, width - 2))
+    assert f"repeats after 2π = {number(first)} positions, the last after {number(last)}." in said
+    for pair, period in ((0, first), (width - 2, last)):
+        again = sinusoids(np.array([3.0, 3.0 + period]), width)[:, pair : pair + 2]
+        np.testing.assert_allclose(again[0], again[1], atol=1e-9)
+    table = torch.tensor(sinusoids(np.arange(2000), width))
+    assert torch.pdist(table).min() > 1e-6
+
+
 def test_only_a_head_without_positions_and_without_a_mask_is_blind_to_the_order():
     for seed in range(20):
         rows = shuffling_differences(seed)
@@ -338,6 +360,10 @@ def test_columns_of_the_sentence_say_what_they_mean_and_the_slip_has_the_right_d
     keys = np.array(ROWS["Three scores"].printed_vectors)
     np.testing.assert_allclose(keys @ keys[0], [4.04, 8.44, 12.84])
     assert "the right ones are [4.04, 8.44, 12.84]" in slip_sentence(ROWS["Three scores"])
+    own = sum(weight * row for weight, row in zip((0.02, 0.28, 0.7), keys, strict=True))
+    assert f"gives the output {vector([1, 2, 3, 4])}; " in slip_sentence(ROWS["Token 1 as it is, over √4"])
+    assert f"Its own weights and values give {vector(own)}." in slip_sentence(ROWS["Token 1 as it is, over √4"])
+    np.testing.assert_allclose(own, [0.972, 2.044, 3.116, 4.188])
     page.selectbox(key="attention_head_preset").select("A sentence")
     sound(page.run())
     assert ["noun", "verb", "pronoun", "small word"] in [[*table.value.columns] for table in page.dataframe]

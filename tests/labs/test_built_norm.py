@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 import torch
 
-from components.labs.normalization.built import digits_table
+from components.labs.normalization.built import digits_table, keepdim_sentence
+from components.shell.text import vector
 from models.labs.built_norm import TORCH_NORM, NormLines, digits, first_difference
 from models.labs.learned_rows import largest_rate, least_loss, train_rows
 from models.labs.normalization import normalise
@@ -109,6 +110,36 @@ def test_the_rate_from_which_descent_diverges_is_two_over_the_largest_eigenvalue
     below, above = (train_rows(normed, TABLE, start, rate=f * largest_rate(normed)).loss for f in (0.95, 1.1))
     assert below[-1] < below[0] < above[-1]
     assert len(train_rows(normed, 1e9 * TABLE, start, rate=1e4).loss) < 101
+
+
+@pytest.mark.parametrize("shape", [(3, 3), (3, 4), (1, 4), (3, 1)])
+def test_what_keepdim_left_out_does_is_torchs(shape):
+    x = torch.tensor(SOURCE.normal(size=shape))
+    said = keepdim_sentence(x.numpy())
+    try:
+        wrong = x - x.mean(-1)
+    except RuntimeError:
+        assert f"torch would refuse: {shape[0]} means do not fit {shape[1]} features" in said
+        return
+    right = x - x.mean(-1, keepdim=True)
+    if wrong.shape != right.shape:
+        assert "one feature would become 3" in said
+        assert wrong.shape == (3, 3)
+    elif torch.equal(wrong, right):
+        assert "no difference with one token" in said
+    else:
+        assert f"would be {vector(wrong[0].numpy().round(3))} instead of {vector(right[0].numpy().round(3))}" in said
+
+
+def test_a_formula_is_held_against_its_code(page):
+    page.session_state["normalization_part"] = "By hand against torch"
+    said = words(sound(page.run()))
+    token = torch.tensor(TOKEN)
+    formula, code = (token.var(correction=0) + 1e-6).sqrt(), token.std() + 1e-6
+    assert f"the formula divides by {formula:.4f}, these lines by {code:.4f}" in said
+    assert "by √eps = 0.001 and by eps = 0.000001" in said or "by √eps = 0.001 and by eps = 10⁻⁶" in said
+    page.toggle(key="normalization_built_inside").set_value(True)
+    assert "beside a class that divides" not in words(sound(page.run()))
 
 
 @pytest.fixture

@@ -150,7 +150,7 @@ def _draw_numbers(head: Head, x: np.ndarray, w_q: np.ndarray, token: int, *, dir
     st.markdown(arithmetic(head, x, w_q, token, direct=direct))
     rows = (
         {"Q": head.q, "K": head.k, "V": head.v},
-        {"Scores QKᵀ": head.scores, "Weights": head.weights, "Output": head.output},
+        {"Scores QKᵀ": head.scores, "Weights": head.weights, "Output, Weights · V": head.output},
     )
     for row in rows:
         for column, (name, matrix) in zip(st.columns(3), row.items(), strict=True):
@@ -244,6 +244,7 @@ def arithmetic(head: Head, x: np.ndarray, w_q: np.ndarray, token: int, *, direct
         sum=weights.sum(),
         terms=" + ".join(terms) if 0 < len(terms) <= MAX_WRITTEN_TERMS else "the weighted sum of the values",
         output=head.output[token],
+        row=token + 1,
     ).replace("\n\n", "  \n")
 
 

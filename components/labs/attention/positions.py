@@ -82,6 +82,8 @@ def draw() -> None:
         position = form.draw(ShownPositions, KEY, only=["place"], legal={"place": range(count)}).place
         st.latex(r"p_{t,2i}=\sin\frac{t}{10000^{2i/D}},\qquad p_{t,2i+1}=\cos\frac{t}{10000^{2i/D}}")
         draw_sentence(row_text(position, width))
+        period = count / encodings.full_turns(width, count)
+        st.caption(TEXTS("periodic", first=period[0], last=period[-1]))
     if len(encodings.score_bias(kind, count)):
         st.latex(rf"s_{{ij}}={POSITIONS[kind].formula}")
         draw_sentence(bias_sentence(kind, count))
@@ -148,8 +150,8 @@ def shuffling_differences(seed: int) -> dict[str, dict[str, float]]:
 def slip_sentence() -> str:
     """Correction of a widely copied row for position 1."""
     printed = np.array(PRINTED_POSITION)
-    correct = encodings.sinusoids(np.arange(2), len(printed))[1].round(3)
-    return TEXTS("slip of a position", printed=printed, features=len(printed), right=correct)
+    _, correct, second = encodings.sinusoids(np.arange(3), len(printed)).round(4)
+    return TEXTS("slip of a position", printed=printed, features=len(printed), right=correct, second=second)
 
 
 def row_text(position: int, width: int) -> str:

@@ -90,6 +90,10 @@ def draw_built_norm(lab: LabTable) -> None:
 
     with beside:
         poll_while(BUILT_KEY, draw_answer)
+    if not lines.inside:
+        divisors = {"formula": np.sqrt(x.var() + lines.eps), "code": lines.divisor(x)}
+        st.markdown(TEXTS("formula and code", root=number(np.sqrt(lines.eps)), eps=number(lines.eps), **divisors))
+    st.markdown(keepdim_sentence(lab.values))
     if not lines.biased:
         wide = {width: unbiased_std_shortfall(width) for width in (64, 512)}
         st.markdown(TEXTS("by hand", less=len(x) - 1, features=len(x), own=unbiased_std_shortfall(len(x)), wide=wide))
@@ -125,6 +129,21 @@ def draw_learned_rows(lab: LabTable) -> None:
     frame = pd.DataFrame(cells, index, numbered_names("feature", values.shape[1])).map(number)
     draw_finding(f"After {step} steps")
     st.dataframe(frame, alt="Gain, bias and results after the step shown, table")
+
+
+def keepdim_sentence(values: np.ndarray) -> str:
+    """What `-1` and `keepdim=True` do for a table (T, D), and what would happen without the second."""
+    tokens, features = values.shape
+    if tokens == 1:
+        consequence = TEXTS("keepdim, one token")
+    elif features == 1:
+        consequence = TEXTS("keepdim, one feature", tokens=tokens)
+    elif tokens == features:
+        wrong, right = (values - values.mean(-1))[0], values[0] - values[0].mean()
+        consequence = TEXTS("keepdim, a silent slip", wrong=wrong.round(3), right=right.round(3))
+    else:
+        consequence = TEXTS("keepdim, refused", tokens=tokens, features=features)
+    return TEXTS("keepdim", consequence=consequence)
 
 
 def digits_table(ours: np.ndarray, theirs: np.ndarray) -> str:
