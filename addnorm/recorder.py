@@ -999,9 +999,13 @@ class Recorder(Display):
     def _write_header(self) -> None:
         self._weights = Weights(self._model, self._blocks, self._parameters, self._optimizers.resting())
         watched = self._optimizers.watched
-        held = [p for one in watched for p in parameters_of(one)] if watched else list(self._model.parameters())
+        parameters = (
+            [p for optimizer in watched for p in parameters_of(optimizer)]
+            if watched
+            else list(self._model.parameters())
+        )
         graph = self._evidence.graph
-        loose, strays = self._weights.loose(held), strays_of(graph, held)
+        loose, strays = self._weights.loose(parameters), strays_of(graph, parameters)
         line = build_header(
             self._model,
             self._optimizers.watched,

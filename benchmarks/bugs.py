@@ -387,8 +387,8 @@ def keep_rate_at_zero(training: Training) -> None:
 def leave_out_of_optimizer(training: Training, part: str) -> None:
     """The optimiser is built of all parameters but those of a part."""
     left_out = {id(parameter) for parameter in getattr(training.model, part).parameters()}
-    held = [parameter for parameter in training.model.parameters() if id(parameter) not in left_out]
-    training.optimizer = torch.optim.Adam(held, training.lr)
+    others = [parameter for parameter in training.model.parameters() if id(parameter) not in left_out]
+    training.optimizer = torch.optim.Adam(others, training.lr)
 
 
 def keep_blocks_in_list(training: Training) -> None:

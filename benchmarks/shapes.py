@@ -495,8 +495,8 @@ def train_simclr(watch: Watch) -> None:
 
     def loss() -> Tensor:
         x, _ = points()
-        one, two = (normalize(model(x + 0.2 * torch.randn_like(x)), dim=1) for _ in range(2))
-        return cross_entropy(one @ two.T / 0.1, torch.arange(BATCH))
+        first, second = (normalize(model(x + 0.2 * torch.randn_like(x)), dim=1) for _ in range(2))
+        return cross_entropy(first @ second.T / 0.1, torch.arange(BATCH))
 
     fit(watch, model, loss)
 

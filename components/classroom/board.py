@@ -132,7 +132,11 @@ def _draw_on_projector(state: ClassState, text: str, draw_picture: Callable[[], 
                 first = state.open_questions[0]
                 st.markdown(" · ".join(_plain(first, option) for option in poll_of(first).options))
             else:
-                options = [_plain(one, option) for one in state.open_questions for option in poll_of(one).options]
+                options = [
+                    _plain(question, option)
+                    for question in state.open_questions
+                    for option in poll_of(question).options
+                ]
                 st.markdown("\n".join(f"- {option}" for option in options))
             hint = f"<p>{phrase(following.HINT)}</p>" if following.teacher_key() else ""
             st.html(ways_in.join_html(following.code(), _attendance_html("") + hint))
@@ -188,8 +192,8 @@ def draw_results(
                 draw_guesses(code, question, "" if is_open else right, member, number=number)
                 if is_open and right:
                     st.caption(TEXTS("right answer", answer=_plain(question, right)))
-        asked = [question for question in questions if not isinstance(poll_of(question), OwnQuestion)]
-        return right_option is not None and not all(answers[question] for question in asked)
+        voted = [question for question in questions if not isinstance(poll_of(question), OwnQuestion)]
+        return right_option is not None and not all(answers[question] for question in voted)
 
     poll_while("class_results", draw_all)
 
@@ -199,11 +203,11 @@ def draw_guesses(code: str, question: str, right_option: str = "", member: str =
     bars = board().bars(code, question)
     if bars is None:
         return
-    counts, own = bars.counts(), bars.label(board().guess_of(code, question, member))
+    counts, guess = bars.counts(), bars.label(board().guess_of(code, question, member))
     lines = []
     for label, count in counts.items():
         attribute, tick = (" class=right", "✓ ") if label == bars.label(right_option) else ("", "")
-        note = f" {phrase('(your guess)')}" if label == own else ""
+        note = f" {phrase('(your guess)')}" if label == guess else ""
         shown_label = escape(word(question, label))
         lines.append(f'<li style="--count:{count}"{attribute}>{tick}{shown_label}: <b>{count}</b>{note}</li>')
     total = max(1, sum(counts.values()))

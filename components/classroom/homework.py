@@ -56,29 +56,29 @@ def follow() -> dict[str, str]:
 
     Returns the query that every page of the visit keeps in its address.
     """
-    found = _current()
+    homework = _current()
     is_led = following.shown_state() is not None  # in a class the teacher's Reveal decides
-    is_hiding = found is not None and HOMEWORK_OPENED.get() != found.token and not is_led
-    hidden_parts.lock(frozenset(found.hide) if found is not None and is_hiding else frozenset())
-    return {KEY: found.token} if found is not None else {}
+    is_hiding = homework is not None and HOMEWORK_OPENED.get() != homework.token and not is_led
+    hidden_parts.lock(frozenset(homework.hide) if homework is not None and is_hiding else frozenset())
+    return {KEY: homework.token} if homework is not None else {}
 
 
 def _current() -> Homework | None:
     """The homework that the address names, else the visit's, else the browser's; the latter two survive any address."""
     for token in (st.query_params.get(KEY, ""), HOMEWORK_TOKEN.get(), visitor.cookie(KEY)):
-        found = homework_from(token) if token else None
-        if found is not None:
+        homework = homework_from(token) if token else None
+        if homework is not None:
             HOMEWORK_TOKEN.put(token)
-            return found
+            return homework
     return None
 
 
 def note(deed: str) -> None:
     """Records something that a student did, if the visit has homework; what was done last only once."""
-    found = _current()
-    if found is None or following.shown_state() is not None:
+    homework = _current()
+    if homework is None or following.shown_state() is not None:
         return
-    key = following.member(), found.token
+    key = following.member(), homework.token
     with _lock:
         record = _records.pop(key, None) or _Record(hashlib.sha256(visitor.address().encode()).hexdigest())
         _records[key] = record
@@ -96,8 +96,8 @@ def _drop_one() -> None:
 
 def draw(page: str) -> None:
     """Draws, below the page, what is handed in and the field for the teacher's code; nothing without homework."""
-    found = _current()
-    if found is None or following.shown_state() is not None:
+    homework = _current()
+    if homework is None or following.shown_state() is not None:
         return
     query = {key: value for key, value in st.query_params.to_dict().items() if key not in VISIT_KEYS}
     note(f"{page or START}?{urlencode(query)}" if query else page or START)
@@ -108,23 +108,23 @@ def draw(page: str) -> None:
         st.text_area(TEXTS("answer"), key=ANSWER_WIDGET, max_chars=MAX_ANSWER_CHARS, persist_state="session")
         name = str(session.widget_value(NAME_WIDGET, ""))
         with _lock:
-            record = _records.get((following.member(), found.token))
+            record = _records.get((following.member(), homework.token))
             deeds = list(record.deeds) if record is not None else []
-        text = handed_in(found, name, str(session.widget_value(ANSWER_WIDGET, "")), deeds)
+        text = handed_in(homework, name, str(session.widget_value(ANSWER_WIDGET, "")), deeds)
         if name.strip():
             st.download_button(TEXTS("save"), text, "homework.txt", "text/plain", icon=":material/download:")
             st.code(text, language=None, wrap_lines=True, height=240)
         else:
             st.caption(TEXTS("name first"))
-        if HOMEWORK_OPENED.get() == found.token:
-            url = f"{address.app_url()}/homework?{urlencode({'t': found.token, 'code': found.code})}"
+        if HOMEWORK_OPENED.get() == homework.token:
+            url = f"{address.app_url()}/homework?{urlencode({'t': homework.token, 'code': homework.code})}"
             st.link_button(TEXTS("leave"), url)
             return
-        st.text_input(TEXTS("code"), key=CODE_WIDGET, max_chars=CODE_LENGTH + 8, on_change=_take_code, args=(found,))
+        st.text_input(TEXTS("code"), key=CODE_WIDGET, max_chars=CODE_LENGTH + 8, on_change=_take_code, args=(homework,))
         if session.widget_value(CODE_WIDGET, ""):
             st.warning(TEXTS("wrong code"))
 
 
-def _take_code(found: Homework) -> None:
-    if found.opens(str(session.widget_value(CODE_WIDGET, ""))):
-        HOMEWORK_OPENED.put(found.token)
+def _take_code(homework: Homework) -> None:
+    if homework.opens(str(session.widget_value(CODE_WIDGET, ""))):
+        HOMEWORK_OPENED.put(homework.token)

@@ -86,13 +86,13 @@ async def join(request: Request) -> Response:
 async def homework(request: Request) -> Response:
     """Opens the page of a homework link, which a cookie keeps; with the teacher's code the cookie goes."""
     base, token = base_path(), request.query_params.get("t", "")
-    found = homework_from(token)
-    if found is None:
+    assigned = homework_from(token)
+    if assigned is None:
         return PlainTextResponse("This link was not made by this server, or is not whole.", 404)
-    page, query = page_of(found.stop)
+    page, query = page_of(assigned.stop)
     query |= {language.KEY: spoken} if (spoken := request.query_params.get(language.KEY)) else {}
     to = f"{base}/{'' if page == START else page}"
-    if found.opens(request.query_params.get("code", "")):
+    if assigned.opens(request.query_params.get("code", "")):
         response = RedirectResponse(f"{to}?{urlencode(query)}", 303)
         response.delete_cookie(HOMEWORK_KEY, path=f"{base}/")
         return response

@@ -100,17 +100,17 @@ def draw_check() -> None:
     open_text_file("Open files:", "teacher_check_files", MAX_HANDED_IN_CHARS, _put_text, several=True)
     st.text_area("Or paste them", key=CHECK_WIDGET, max_chars=MAX_HANDED_IN_CHARS, height=150)
     text = str(session.widget_value(CHECK_WIDGET, ""))
-    if found := checked(text):
+    if texts := checked(text):
         rows = [
             {
-                "signature": "genuine" if one.is_genuine else "not of this server, or changed",
-                "name": one.name,
-                "homework": one.homework,
-                "opened": one.opened,
-                "handed in": one.handed_in,
-                "tries": one.tries,
+                "signature": "genuine" if handed.is_genuine else "not of this server, or changed",
+                "name": handed.name,
+                "homework": handed.homework,
+                "opened": handed.opened,
+                "handed in": handed.handed_in,
+                "tries": handed.tries,
             }
-            for one in found
+            for handed in texts
         ]
         st.dataframe(rows, hide_index=True)
 

@@ -58,7 +58,9 @@ class Plan:
     @property
     def text(self) -> str:
         """The plan as text, to be written on by hand."""
-        return "\n\n".join([*([f"{TITLE} {self.title}"] if self.title else []), *(one.text for one in self.entries)])
+        return "\n\n".join(
+            [*([f"{TITLE} {self.title}"] if self.title else []), *(entry.text for entry in self.entries)]
+        )
 
     @property
     def link(self) -> str:

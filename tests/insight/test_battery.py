@@ -7,7 +7,6 @@ import pytest
 
 from benchmarks.battery import (
     Judged,
-    clearly_above,
     contradictions,
     drawn,
     figures,
@@ -17,7 +16,6 @@ from benchmarks.battery import (
     trained,
     wilson,
 )
-from models.insight.baseline import accuracy_of_guessing
 from models.insight.sentences import sentences_at
 from models.spec import RunConfig
 
@@ -57,7 +55,7 @@ def test_planted_contradictions_are_found(loss, verdict, kind):
 
 def test_a_cut_net_learns_what_lines_part():
     assert linear_accuracy("linear", "mlp") > 0.95
-    assert linear_accuracy("circles", "mlp") < clearly_above(accuracy_of_guessing("circles"), "circles")
+    assert linear_accuracy("circles", "mlp") < 0.65
 
 
 def test_shares_have_the_interval_of_wilson():

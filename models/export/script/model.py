@@ -45,7 +45,7 @@ def _quoted_parts(cfg: RunConfig) -> str:
             definitions.append(("models.nets.embedding", "Positions"))
         if cfg.position == "sinusoidal":
             definitions.append(("models.nets.embedding", "sinusoids"))
-    return quote_definitions(*definitions, known={GENERATOR})
+    return quote_definitions(*definitions, quoted={GENERATOR})
 
 
 def sublayer_classes(cfg: RunConfig) -> dict[str, SublayerPlan]:

@@ -11,9 +11,9 @@ Definition = tuple[str, str]  # module, name
 GENERATOR: Definition = ("models.generator", "generator")
 
 
-def quote_definitions(*definitions: Definition, known: Iterable[Definition] = ()) -> str:
-    """Source of top-level definitions and what they need, each once and before its first use, but not of `known`."""
-    sources = dict.fromkeys(known, "")
+def quote_definitions(*definitions: Definition, quoted: Iterable[Definition] = ()) -> str:
+    """Source of top-level definitions and what they need, each once and before its first use, but not of `quoted`."""
+    sources = dict.fromkeys(quoted, "")
     for module, name in definitions:
         _collect(module, name, sources)
     blocks = previous = ""
