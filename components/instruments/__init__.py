@@ -42,7 +42,6 @@ INSTRUMENTS: dict[str, Instrument] = {
     "Post-mortem": POST_MORTEM,
     "Check this number": CHECK,
 }
-OPEN = "instrument_opened"  # the key of the open instrument's container
 HIDDEN_WITH = {"Formula over measurement": "theory", "Post-mortem": "verdict"}  # the part of a page that they show
 
 
@@ -59,11 +58,11 @@ def draw_instruments(view: View, playhead: Playhead, player: str) -> bool:
     chosen = form.keep(OpenInstrument, "", legal={"instrument": names}).instrument
     st.subheader("Instruments", anchor=False, help="Each measures the net at the step shown.")
     deck = [ChoiceCard(name, INSTRUMENTS[name].question, INSTRUMENTS[name].unfit(view)) for name in names]
-    draw_cards("Instruments", deck, chosen, key="instruments", choose=_toggle, opens=OPEN, brief=True)
+    draw_cards("Instruments", deck, chosen, key="instruments", choose=_toggle, opens=True, brief=True)
     if chosen is None:
         return False
     instrument = INSTRUMENTS[chosen]
-    with st.container(border=True, key=OPEN):
+    with st.container(border=True, key="instrument_opened"):
         with st.container(horizontal=True, vertical_alignment="center"):
             st.subheader(chosen, anchor=False, help=instrument.help)
             st.markdown(instrument.question)

@@ -2,31 +2,6 @@
 
 const STEPS = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 } // to the next or the previous card
 
-const SCROLL_MILLISECONDS = 5000 // for which the page scrolls to an opened container as it grows
-const VISITOR_EVENTS = ["wheel", "touchstart", "keydown", "pointerdown"] // that end the scrolling
-
-let stopScrolling
-
-// Scrolls to the container with the key `opens` once it shows `name`, and again while the page grows.
-const scrollTo = (opens, name) => {
-  stopScrolling?.()
-  const { matches: reducesMotion } = matchMedia("(prefers-reduced-motion: reduce)")
-  const growth = new ResizeObserver(() => {
-    const container = document.querySelector(`.st-key-${opens}`)
-    if (container?.querySelector("h3")?.textContent.includes(name))
-      container.scrollIntoView({ behavior: reducesMotion ? "auto" : "smooth", block: "start" })
-  })
-  growth.observe(document.querySelector(".stMainBlockContainer > *"))
-  const listeners = new AbortController()
-  stopScrolling = () => {
-    growth.disconnect()
-    listeners.abort()
-  }
-  setTimeout(stopScrolling, SCROLL_MILLISECONDS)
-  for (const kind of VISITOR_EVENTS)
-    window.addEventListener(kind, stopScrolling, { capture: true, signal: listeners.signal })
-}
-
 const newCard = () => {
   const card = document.createElement("button")
   for (const part of ["name", "mark", "text"]) {
@@ -47,7 +22,7 @@ export default ({ data, parentElement, setTriggerValue }) => {
     const isChosen = name === data.chosen
     const [title, corner, description] = card.children
     const choose = () => {
-      if (data.opens && !isChosen) scrollTo(data.opens, name)
+      if (data.opens && !isChosen) /** @type {any} */ (window).showPart(name)
       setTriggerValue("chosen", name)
     }
     Object.assign(card, { type: "button", disabled: Boolean(unfit), onclick: choose })

@@ -28,13 +28,13 @@ def draw_cards(
     *,
     key: str,
     choose: Callable[[str], None],
-    opens: str = "",
+    opens: bool = False,
     brief: bool = False,
 ) -> None:
     """Draws the cards; a click calls `choose`, a callback, with a card's name.
 
-    `opens`: the key of a container on this page that the cards open, and to which the browser scrolls. `brief`: shows
-    only names; a tooltip and a screen reader give the texts.
+    `opens`: whether a card opens a part of this page under its name, to which the browser scrolls. `brief`: shows only
+    names; a tooltip and a screen reader give the texts.
     """
 
     def pass_on() -> None:

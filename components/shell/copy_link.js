@@ -3,8 +3,17 @@
 
 const CONFIRMATION_MILLISECONDS = 2000
 
-// The address, without the secret key of a class's teacher.
-const publicAddress = () => location.href.replace(/([?&])key=[^&#]*(&|$)/, (_, before, after) => (after ? before : ""))
+// The page's address, without the secret key of a class's teacher.
+const pageAddress = () =>
+  (location.origin + location.pathname + location.search).replace(/([?&])key=[^&#]*(&|$)/, (_, before, after) =>
+    after ? before : "",
+  )
+
+// The address of the part of the page that is read.
+const publicAddress = () => {
+  const part = /** @type {any} */ (window).partInSight()
+  return pageAddress() + (part && `#${part}`)
+}
 
 const quotedAttribute = (text) => `"${text.replaceAll("&", "&amp;").replaceAll('"', "&quot;")}"`
 
@@ -30,7 +39,7 @@ const showPageButton = (button, [label, confirmation] = [], press) => {
 export default ({ data, parentElement, setTriggerValue }) => {
   const button = parentElement.querySelector(".copy-link")
   showPageButton(parentElement.querySelector(".page-button"), data.button, () =>
-    setTriggerValue("pressed", publicAddress()),
+    setTriggerValue("pressed", pageAddress()),
   )
   const box = parentElement.querySelector(".copy-box")
   const [link, embed] = box.querySelectorAll("input")

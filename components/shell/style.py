@@ -1,4 +1,4 @@
-"""Additions to every page's HTML: CSS that Streamlit's theme lacks, and three scripts.
+"""Additions to every page's HTML: CSS that Streamlit's theme lacks, and four scripts.
 
 If the page's script sent them, the CSS would shift Streamlit's first paint, and the scripts would miss a first click.
 The HTML also preloads the player's modules, which would otherwise load one after the other, as they import each other.
@@ -16,7 +16,8 @@ from components.shell.assets import is_download
 BADGES = {"measured": "blue", "formula": "green", "recorded": "gray"}  # colour by origin of a number
 CSS = (Path(__file__).parent / "style.css").read_text(encoding="utf-8")
 SCRIPTS = [
-    (Path(__file__).parent / name).read_text(encoding="utf-8") for name in ("history.js", "links.js", "print.js")
+    (Path(__file__).parent / name).read_text(encoding="utf-8")
+    for name in ("history.js", "parts.js", "links.js", "print.js")
 ]
 # Compiles and runs plotly while the browser waits for the page's first elements, not when the first chart needs it.
 PLOTLY_PRELOAD = 'addEventListener("load", () => import("./{}"))'

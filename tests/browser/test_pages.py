@@ -212,3 +212,32 @@ def test_what_becomes_of_each_net_is_seen_below_its_digits_while_it_trains_witho
             assert box["x"] <= disc["x"] + disc["width"] / 2 <= box["x"] + box["width"]
             assert disc["y"] + disc["height"] < box["y"] < box["y"] + box["height"] <= 720
     assert page.evaluate("document.querySelector('[data-testid=stMain]').scrollTop") == 0
+
+
+@pytest.mark.parametrize(
+    ("path", "part"),
+    [
+        ("/normalization?part=who-sees-whom", "Who sees whom"),
+        ("/normalization?part=an-outlier", "An outlier"),
+        ("/normalization?part=tanh-and-sigmoid", "tanh and sigmoid"),
+        ("/normalization?part=what-scale-costs#tanh-and-sigmoid", "tanh and sigmoid"),
+        ("/normalization#formula-and-one-token-step-by-step", "Formula, and one token step by step"),
+        (f"/playground?{SMALL}&instrument=health", "Health"),
+    ],
+)
+def test_a_link_to_a_part_scrolls_to_it(visitors, path, part):
+    page = visitors(path, viewport={"width": 1280, "height": 900})
+    named = page.get_by_text(part, exact=True).last
+    expect(named).to_be_in_viewport()
+    expect(settled(page).locator("[data-testid=stMain]")).not_to_have_js_property("scrollTop", 0)
+    expect(named).to_be_in_viewport()
+
+
+def test_a_copied_link_leads_to_the_open_expander(visitors):
+    page = settled(visitors("/normalization", viewport={"width": 1280, "height": 900}))
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    page.locator("summary").first.click()
+    page.get_by_role("button", name="Copy link").click()
+    page.get_by_role("button", name="Copied").wait_for()
+    page.goto(page.evaluate("navigator.clipboard.readText()"))
+    expect(page.locator("details[open] > summary").first).to_be_in_viewport()

@@ -1,0 +1,95 @@
+// A link to a part of a page scrolls to it. The address names the part by one of its keys, or behind its # by the words
+// of a heading or of an expander, which is opened. `window.partInSight` is what comes behind the # of a copied link.
+{
+  const KEYS = ["instrument", "closer", "part", "panel"]
+  const LOOK_MILLISECONDS = 100 // between two looks at where the part lies
+  const SETTLED_MILLISECONDS = 5000 // after the part has last moved, because what stands above it was still drawn
+  const VISITOR_EVENTS = ["wheel", "touchstart", "keydown", "pointerdown"] // that end the scrolling
+  const READ_SHARE = 1 / 3 // of the window's height: a heading above this line is what the visitor reads
+
+  let stopScrolling = () => {}
+  let lastPressed // the expander that the visitor pressed last
+
+  const pane = () => document.querySelector("[data-testid=stMain]")
+  // The height of what stands over the top of the page: the player, or Streamlit's header.
+  const coveredHeight = () =>
+    Number.parseFloat(getComputedStyle(pane()).scrollPaddingTop) ||
+    document.querySelector("[data-testid=stHeader]")?.clientHeight ||
+    0
+  const slug = (text) =>
+    text
+      .toLowerCase()
+      .replace(/[^\p{L}\p{N}.]+/gu, "-")
+      .replace(/^-|-$/g, "")
+  const nameOf = (el) =>
+    slug((el.querySelector("[data-heading-text], [data-testid=stMarkdownContainer]") ?? el).textContent)
+  const shownParts = () =>
+    [...(pane()?.querySelectorAll("h2, h3, h4, summary") ?? [])].filter((el) => el.checkVisibility())
+  const namedPart = (name) => shownParts().find((el) => el.id === name || nameOf(el) === name)
+  const choiceOf = (key) =>
+    [...(pane()?.querySelectorAll(`[class*="${key}"]`) ?? [])].find((el) =>
+      [...el.classList].some((of) => of.startsWith("st-key-") && `_${of.slice(7)}`.endsWith(`_${key}`)),
+    )
+
+  // Scrolls to the part that `find` returns, once there is one, and again while it moves.
+  const scrollTo = (find, behavior) => {
+    stopScrolling()
+    let at, movedAt
+    const look = () => {
+      const part = find()
+      if (!part) return
+      if (part.matches("details:not([open]) > summary")) part.click()
+      const place = Math.round(part.getBoundingClientRect().top + pane().scrollTop)
+      if (place !== at) {
+        at = place
+        movedAt = performance.now()
+        pane().scrollTo({ top: place - coveredHeight(), behavior })
+      } else if (performance.now() - movedAt > SETTLED_MILLISECONDS) stopScrolling()
+    }
+    const timer = setInterval(look, LOOK_MILLISECONDS)
+    const listeners = new AbortController()
+    stopScrolling = () => {
+      clearInterval(timer)
+      listeners.abort()
+    }
+    for (const kind of VISITOR_EVENTS)
+      window.addEventListener(kind, stopScrolling, { capture: true, signal: listeners.signal })
+  }
+
+  const arrive = (address) => {
+    stopScrolling()
+    const { hash, searchParams } = new URL(address, location.href)
+    const key = KEYS.find((name) => searchParams.has(name))
+    const name = decodeURIComponent(hash.slice(1)) || searchParams.get(key ?? "")
+    if (name) scrollTo(() => namedPart(name) ?? (hash ? undefined : choiceOf(key)), "instant")
+  }
+
+  for (const method of ["pushState", "replaceState"]) {
+    const change = history[method].bind(history)
+    history[method] = (state, title, address) => {
+      const before = location.pathname
+      change(state, title, address)
+      if (location.pathname !== before) arrive(location.href)
+    }
+  }
+  window.addEventListener("popstate", () => stopScrolling())
+  window.addEventListener("click", ({ target }) => {
+    if (target instanceof Element) lastPressed = target.closest("summary") ?? lastPressed
+  })
+  Object.assign(window, {
+    partInSight: () => {
+      const isRead = (el) => el.getBoundingClientRect().top < READ_SHARE * innerHeight
+      const parts = shownParts().filter((el) => !el.matches("details:not([open]) > summary"))
+      const isShown = ({ bottom, top }) => bottom > 0 && top < innerHeight
+      const pressed = parts.find((el) => el === lastPressed && isShown(el.getBoundingClientRect()))
+      const read = pane()?.scrollTop ? parts.findLast(isRead) : undefined
+      const part = pressed ?? read
+      return part ? part.id || nameOf(part) : ""
+    },
+    showPart: (name) => {
+      const { matches: reducesMotion } = matchMedia("(prefers-reduced-motion: reduce)")
+      scrollTo(() => namedPart(slug(name)), reducesMotion ? "instant" : "smooth")
+    },
+  })
+  arrive(location.href)
+}
