@@ -54,15 +54,18 @@ SECTIONS = {
         ),
     ),
 }
-# Not in the bar: a class is led to its questions, and the picture on the page Labs is the labs' menu.
-UNLISTED = (
-    PageEntry("question", "A question", "help"),
-    PageEntry("normalization", "Normalisation", "table_chart"),
-    PageEntry("attention", "Attention", "center_focus_strong"),
-    PageEntry("gradients", "Gradients", "trending_down"),
-    PageEntry("residual", "Residual", "add"),
-    PageEntry("autoregression", "Autoregression", "keyboard_tab"),
-)
+# Not in the bar, by the entry that leads there: a class is led to its questions, the picture on Labs is the labs' menu.
+UNLISTED = {
+    "": (PageEntry("question", "A question", "help"),),
+    "Labs": (
+        PageEntry("normalization", "Normalisation", "table_chart"),
+        PageEntry("attention", "Attention", "center_focus_strong"),
+        PageEntry("gradients", "Gradients", "trending_down"),
+        PageEntry("residual", "Residual", "add"),
+        PageEntry("autoregression", "Autoregression", "keyboard_tab"),
+    ),
+}
+UNLISTED_ENTRIES = [entry for entries in UNLISTED.values() for entry in entries]
 
 
 def page_of(entry: PageEntry) -> StreamlitPage:
@@ -74,16 +77,17 @@ def page_of(entry: PageEntry) -> StreamlitPage:
         icon=f":material/{entry.icon}:",
         url_path=None if is_start else entry.script,
         default=is_start,
-        visibility="hidden" if entry in UNLISTED else "visible",
+        visibility="hidden" if entry in UNLISTED_ENTRIES else "visible",
         help=phrase(entry.tip) if entry.tip else None,
     )
 
 
 language.adopt()
-bar_pages = [page_of(entry) for entry in (*SECTIONS[""], *UNLISTED)]
+bar_pages = [page_of(entry) for entry in (*SECTIONS[""], *UNLISTED_ENTRIES)]
 menus = {phrase(name): [page_of(entry) for entry in entries] for name, entries in SECTIONS.items() if name}
 pages = {"": bar_pages} | menus
 page = st.navigation(pages, position="top")
+above = {entry.script: name for names in (SECTIONS, UNLISTED) for name, entries in names.items() for entry in entries}
 title = NAME if not page.url_path else f"{page.title} · {NAME}"
 st.set_page_config(page_title=title)
 st.logo(str(HERE / "wordmark.svg"))
@@ -91,7 +95,7 @@ visit = hidden_parts.query() | following.follow(page.url_path) | homework.follow
 address.begin_run(page.url_path, language.query() | visit)
 tour.follow()
 copy_link(desk.page_button(page.url_path))
-drawer(page.url_path)
+drawer(page.url_path, current=phrase(above.get(page.url_path) or ""))
 hidden_parts.adopt()
 if projector.is_on():
     projector.enlarge()

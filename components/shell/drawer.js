@@ -1,10 +1,27 @@
-// Closes the drawer when another page is shown, and opens it at the settings on request.
+// Closes the drawer when another page is shown, and opens it at the settings on request. Lights the entry of the
+// navigation under which a page stands that has none of its own.
 
 const OPENING_MILLISECONDS = 300 // in which the drawer slides in
 
 let page // that was shown last
 let request // for the settings that came last
+let current // the entry that is lit
+
+const ENTRIES = "[data-testid=stTopNavLink], [data-testid=stSidebarNavLink], [data-testid=stTopNavSection]"
+const wordsOf = (entry) => (entry.querySelector("[data-testid=stMarkdownContainer]") ?? entry).textContent.trim()
+const light = () => {
+  for (const entry of document.querySelectorAll(ENTRIES)) {
+    if (wordsOf(entry) === current) entry.setAttribute("aria-current", "true")
+    else if (entry.getAttribute("aria-current") === "true") entry.removeAttribute("aria-current")
+  }
+}
+const changes = new MutationObserver(light)
+
 export default function ({ data }) {
+  current = data.current
+  light()
+  for (const place of document.querySelectorAll("[data-testid=stHeader], [data-testid=stSidebar]"))
+    changes.observe(place, { childList: true, subtree: true })
   if (data.page !== page) {
     page = data.page
     // Streamlit closes a drawer that covers the page at a press beside it.

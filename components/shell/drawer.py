@@ -1,6 +1,6 @@
-"""The drawer over a narrow page, in which Streamlit puts its navigation and, below it, the page's settings.
+"""Streamlit's navigation, and the drawer over a narrow page, in which it stands above the page's settings.
 
-This component closes it when another page is shown. Streamlit does so only in browsers that identify as a phone, not on
+The component closes it when another page is shown. Streamlit does so only in browsers that identify as a phone, not on
 a tablet or in a narrow window, and an open drawer would also cover the first page of the next visit.
 """
 
@@ -16,9 +16,12 @@ _component = component(__file__)
 SETTINGS = Key("settings_asked", "")  # the last request to open the drawer at the settings
 
 
-def drawer(page: str) -> None:
-    """Closes the drawer once for every page that is opened; opens it for `settings_button`."""
-    _component(key="drawer", data={"page": page, "settings": SETTINGS.get()}, height=0)
+def drawer(page: str, current: str) -> None:
+    """Closes the drawer once for every page that is opened; opens it for `settings_button`.
+
+    `current`: the entry of the navigation that is lit, for pages that Streamlit's navigation does not show; or empty.
+    """
+    _component(key="drawer", data={"page": page, "current": current, "settings": SETTINGS.get()}, height=0)
 
 
 def settings_button() -> None:

@@ -241,3 +241,13 @@ def test_a_copied_link_leads_to_the_open_expander(visitors):
     page.get_by_role("button", name="Copied").wait_for()
     page.goto(page.evaluate("navigator.clipboard.readText()"))
     expect(page.locator("details[open] > summary").first).to_be_in_viewport()
+
+
+@pytest.mark.parametrize(("path", "entry"), [("/residual", "Labs"), ("/papers", "Learn"), ("/maps", "Maps")])
+def test_the_navigation_shows_where_one_is(visitors, path, entry):
+    page = settled(visitors(path))
+    lit = page.get_by_role("banner").locator("[aria-current]")
+    expect(lit).to_have_count(1)
+    expect(lit).to_contain_text(entry)
+    background = "el => getComputedStyle(el).backgroundColor"
+    assert lit.evaluate(background) == "rgba(187, 187, 165, 0.25)"
