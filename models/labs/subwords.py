@@ -51,13 +51,16 @@ def learn_merges() -> tuple[tuple[Merge, ...], int]:
 
 def pieces(text: str, merges: int) -> list[str]:
     """Tokens of a text after the first `merges` merges; a word's first token begins with the space before it."""
-    tokens: list[str] = []
-    for word in _words(text):
-        split = list(word)
-        for merge in learn_merges()[0][:merges]:
+    split = {word: _split(word, merges) for word in set(_words(text))}
+    return [piece for word in _words(text) for piece in split[word]]
+
+
+def _split(word: str, merges: int) -> list[str]:
+    split = list(word)
+    for merge in learn_merges()[0][:merges]:
+        if merge.left + merge.right in word:
             split = _merge_pair(split, (merge.left, merge.right))
-        tokens += split
-    return tokens
+    return split
 
 
 def _words(text: str) -> list[str]:

@@ -120,6 +120,7 @@ def _draw_parts(panel: InstrumentPanel) -> bool:
             tokens.draw_lookup(panel, read_text)
     with pieces_tab:
         tokens.draw_pieces()
+        tokens.draw_word_by_word()
     return panel.waiting
 
 

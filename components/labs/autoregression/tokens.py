@@ -15,6 +15,7 @@ from models.answers import LOOKUP, Lookup
 from models.content import Texts
 from models.insight.lens import visible_token
 from models.labs.subwords import MAX_MERGES, TRAINING_CHARACTERS, learn_merges, pieces
+from models.labs.word_by_word import FULL_STOP, PIECES, WORDS, steps_from, units
 from models.spec.knob import Knob
 from models.spec.settings import Settings
 
@@ -26,6 +27,7 @@ GPT2_SYMBOLS = 50_257
 GPT2_WIDTH = 768
 EXAMPLE = "The whale was unbelievably white."
 MAX_LISTED_JOINS = 8
+BEGINNING = "The sun was setting over the mountains, and"
 
 
 @dataclass(frozen=True)
@@ -37,6 +39,16 @@ class LookUp(Settings):
 class Subwords(Settings):
     subword_text: Annotated[str, Knob("Text to split", high=80, link="pieces")] = EXAMPLE
     joins: Annotated[int, Knob("Joins", high=MAX_MERGES, step=10, control="slider")] = 200
+
+
+@dataclass(frozen=True)
+class WordByWord(Settings):
+    columns = (3,)
+
+    beginning: Annotated[str, Knob("Text to continue", high=120, link="beginning")] = BEGINNING
+    unit: Annotated[str, Knob("Tokens are", choices=dict.fromkeys((WORDS, PIECES)), control="segments")] = WORDS
+    look_back: Annotated[int, Knob("Tokens looked back", high=4, link="look-back", control="slider")] = 2
+    most: Annotated[int, Knob("Most tokens to add", low=1, high=20, link="most", control="slider")] = 8
 
 
 def draw_lookup(panel: InstrumentPanel, text: str) -> None:
@@ -84,6 +96,26 @@ def draw_pieces() -> None:
             "side by side": [join.count for _, join in latest],
         }
         named_table("Latest joins", columns)
+
+
+def draw_word_by_word() -> None:
+    """Draws a text continued token by token, each the most frequent follower of the last ones in the book."""
+    st.subheader(TEXTS("word by word"), anchor=False)
+    settings = form.draw(WordByWord, KEY)
+    beginning = settings.beginning.strip() or BEGINNING
+    steps = steps_from(beginning, settings.unit, look_back=settings.look_back, most=settings.most)
+    added = [step.followed[0][0] for step in steps]
+    st.code(" | ".join(map(_visible, [*units(beginning, settings.unit), *added])), language=None, wrap_lines=True)
+    columns = {
+        "looks back to": ["".join(step.last).strip() or "nothing" for step in steps],
+        "most often followed by": [
+            ", ".join(f"“{token.strip()}” {count}" for token, count in step.followed) for step in steps
+        ],
+        "of": [step.count for step in steps],
+    }
+    named_table("Token by token", {"step": list(range(1, len(steps) + 1))} | columns)
+    stop = TEXTS("stops at a full stop" if added[-1] == FULL_STOP else "stops at the most tokens", count=len(steps))
+    st.caption(TEXTS("counts, no net", stop=stop, badge=badge("measured")))
 
 
 def nearest_rows(table: np.ndarray, symbol: int) -> tuple[list[int], list[float]]:
