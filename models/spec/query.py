@@ -36,11 +36,14 @@ FORMER_SLUGS = {
     "inside-trained-nets": "positions-in-trained-nets",
     "one-by-one-or-at-once": "recurrence-or-attention",
     "a-memory": "memory-and-subspaces",
-    # Former parts of the Normalisation lab.
+    # Sections of the parts of the Normalisation lab.
     "what-it-swallows": "what-layer-norm-promises",
+    "what-it-throws-away": "what-layer-norm-promises",
+    "what-a-z-score-says": "what-scale-costs",
     "an-outlier": "what-scale-costs",
     "tanh-and-sigmoid": "what-scale-costs",
     "a-recurrent-net": "a-batch-s-statistics",
+    "internal-covariate-shift": "trained-nets",
     "overfitting-and-landscape": "trained-nets",
 }
 FORMER_PREFIX = re.compile(r"^examples?-\d+(-and-\d+)?-")  # of choices in links from before 2026-11-22
