@@ -260,7 +260,7 @@ def with_binding(trace: dict[str, Any], binding: Binding) -> dict[str, Any]:
 def fixed_trace(trace: dict[str, Any], values: list[Any], *, previous: bool = False) -> dict[str, Any]:
     """The trace with fixed values: "NaN" and the like for non-finite ones, None for those not measured.
 
-    `previous`: a line of the net before, omitted if it lies far off the axes of the current net.
+    `previous`: a line of the net before, which widens the axes only as long as it is drawn.
     """
     return trace | {"bind": {"kind": "fixed", "values": values, "previous": previous}}
 

@@ -4,7 +4,6 @@ import { brief, power } from "./number.js"
 import { hues } from "./style.js"
 
 const MIN_RANGE = 1e-6 // used for the padding of a linear axis whose values are all equal
-const FAR_DECADES = 2 // a previous profile that leaves a log axis by more is not drawn
 const EMPTY_RANGE = [-0.03, 1.05] // bounds of a linear axis without a value other than 0; they suit shares
 const CROSS_HEIGHT = 0.97 // height of crosses at divergences, as a share of the axis
 const MARK_INSET = 0.002 // distance of marks from the edge of a log axis, as a share of its range
@@ -114,14 +113,11 @@ export const Y_AXES = {
     const current = valuesOf(traces.filter((trace) => !trace.bind?.previous))
     const range = logRange(layoutState.y, ...current)
     if (current.some((values) => values.length)) layoutState.y = range
-    const [least, greatest] = [10 ** (range[0] - FAR_DECADES), 10 ** (range[1] + FAR_DECADES)]
-    const isNear = ({ bind, values }) => !bind?.previous || values.every((value) => value >= least && value <= greatest)
-    const [low, high] = logRange(range, ...valuesOf(traces.filter(isNear)))
+    const [low, high] = logRange(range, ...valuesOf(traces)) // holds the previous net's line as long as that is drawn
     const inset = MARK_INSET * (high - low) // plotly drops a mark that rounding pushes over the edge
     const drawn = traces.flatMap((trace) => {
       const { values } = trace
       if (!values) return [trace]
-      if (!isNear(trace)) return [legendEntry(trace, "far off this axis")]
       const line = { ...trace, y: Array.from(values, (value) => (value > 0 && finite(value) ? value : null)) }
       if (trace.showlegend === false && trace.bind.fold) return [line] // an edge of a band
       return [

@@ -122,7 +122,7 @@ def lines_over_places(
 
 
 def fixed_line(series: Series, *, previous: bool = False) -> dict[str, Any]:
-    """Returns the trace of a series. With `previous`, it does not stretch the axes."""
+    """Returns the trace of a series. With `previous`, it widens the axes only as long as it is drawn."""
     trace = {"name": series.name, "role": series.role}
     if series.hue:
         trace["hue"] = series.hue

@@ -20,9 +20,10 @@ class RowProfile:
     weight_grad_rms: np.ndarray  # (depth,)
     sample_cosine: np.ndarray  # (S,); NaN if no frame has been recorded
 
-    def is_comparable(self, cfg: RunConfig) -> bool:
-        """Whether a configuration has the same net and task, so that the profiles have the same meaning."""
-        return (self.cfg.net, self.cfg.task) == (cfg.net, cfg.task)
+
+def is_comparable(one: RunConfig, other: RunConfig) -> bool:
+    """Whether both have the same net and task, so that their profiles have the same meaning."""
+    return (one.net, one.task) == (other.net, other.task)
 
 
 def row_profile(view: View) -> RowProfile:

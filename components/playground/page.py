@@ -12,7 +12,7 @@ from components.controls import drive, form, shown_config
 from components.instruments import draw_instruments, remedies
 from components.instruments.panel import INSTRUMENT
 from components.player.page import panels_below, player, playhead
-from components.player.profiles import RowProfile, row_profile
+from components.player.profiles import RowProfile, is_comparable, row_profile
 from components.player.view import View, failure_sentence, view_at
 from components.playground import picture, take_home
 from components.playground.presets import preset_hint
@@ -34,7 +34,7 @@ from models.spec.settings import Settings
 
 NAME = "playground"
 
-PREVIOUS: Key[RowProfile | None] = Key("previous", None)  # before the last change
+PREVIOUS: Key[RunConfig | None] = Key("previous", None)  # before the last change
 PINNED: Key[RowProfile | None] = Key("pinned", None)
 VIEW: Key[View | None] = Key("view", None)
 STARTED = Key("playground_started", "")  # a random token per request to play the run
@@ -65,12 +65,12 @@ def _draw_fragment(cfg: RunConfig) -> bool:
         st.rerun()  # the controls lie outside this fragment
     last_view = VIEW.get()
     if last_view is not None and last_view.cfg != cfg:
-        _store_previous(last_view, cfg)
+        _store_previous(last_view.cfg, cfg)
     position = playhead(NAME, [cfg])
     if position.step and cfg != RunConfig():
         tour.mark_done("break")
     view, is_late = view_at(cfg, position.step)
-    others = _comparison_profiles(cfg)
+    others = _comparison_profiles(cfg, position.step)
     remedy_place = _draw_player(cfg, others)
     is_refused = is_late and bool(failure_sentence(cfg))
     if view is None:
@@ -102,7 +102,7 @@ def _draw_player(cfg: RunConfig, others: list[tuple[str, RowProfile]]) -> DeltaG
         NAME,
         [cfg],
         [picture.loss_chart(cfg, fit, large=on_projector)],
-        reports="follow" if INSTRUMENT.get() else "rest",
+        reports="follow" if INSTRUMENT.get() or PREVIOUS.get() else "rest",
         keys=drive.keys_hint(),
         start=drive.play_request() or STARTED.get(),
         stop_loss=STOP_LOSS.get(),
@@ -147,16 +147,14 @@ def draw_details(cfg: RunConfig) -> None:
     take_home.draw_export(cfg, VIEW.get())
 
 
-def _store_previous(view: View, cfg: RunConfig) -> None:
-    """Stores the profile before the last change, if it can be compared with the new net.
+def _store_previous(previous: RunConfig, cfg: RunConfig) -> None:
+    """Stores the net before the last change, if it can be compared with the new one.
 
     A net less than half as deep is not compared: its curve would fill only a corner of the chart.
     """
-    current, _ = view_at(view.cfg, playhead(NAME, [view.cfg]).step)
-    previous = row_profile(current or view)
-    is_comparable = previous.is_comparable(cfg)
-    PREVIOUS.put(previous if is_comparable and view.cfg.depth <= 2 * cfg.depth else None)
-    if not is_comparable:
+    comparable = is_comparable(previous, cfg)
+    PREVIOUS.put(previous if comparable and previous.depth <= 2 * cfg.depth else None)
+    if not comparable:
         _fit_axes()  # they were scaled for the old curves
 
 
@@ -188,10 +186,15 @@ def _rerun_for_export(view: View) -> None:
         st.rerun()
 
 
-def _comparison_profiles(cfg: RunConfig) -> list[tuple[str, RowProfile]]:
-    """Role and profile of the previous and the pinned profile, where they can be compared with this net's."""
-    profiles = [(key.name, key.get()) for key in (PREVIOUS, PINNED)]
-    return [(role, profile) for role, profile in profiles if profile is not None and profile.is_comparable(cfg)]
+def _comparison_profiles(cfg: RunConfig, step: int) -> list[tuple[str, RowProfile]]:
+    """Role and profile of the previous net, if it has come to this step, and of the pinned row.
+
+    Either only where it can be compared with this net.
+    """
+    previous, pinned = PREVIOUS.get(), PINNED.get()
+    view = view_at(previous, step)[0] if previous is not None else None
+    profiles = [("previous", row_profile(view) if view is not None and view.row == step else None), ("pinned", pinned)]
+    return [(role, profile) for role, profile in profiles if profile is not None and is_comparable(profile.cfg, cfg)]
 
 
 def _draw_remedy(view: View) -> bool:

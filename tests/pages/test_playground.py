@@ -297,12 +297,19 @@ def names(page: AppTest) -> str:
     return " ".join(trace["name"] for trace in charts(page)["Signal by depth"]["data"])
 
 
-def test_the_previous_profile_is_the_picture_of_the_step_that_was_shown():
-    page = rests(playground(**SMALL, seed="37"), 9)
-    before = trainer().log(configuration(page)).trace().act_rms[9]
+def test_the_previous_net_is_shown_at_the_same_step():
+    page = rests(playground(**SMALL | {"steps": "12"}, seed="37"), 9)
+    before = trainer().log(configuration(page)).trace().act_rms
     move(page, "residual", False)
-    assert line(page, "Signal by depth", "previous") == pytest.approx(before, rel=1e-3)
-    assert "pre-norm, 4x16, step 9" in names(page)
+    for step in (0, 4, 9):
+        rests(page, step)
+        assert line(page, "Signal by depth", "previous") == pytest.approx(before[step], rel=1e-3)
+        assert f"pre-norm, 4x16, step {step}" in names(page)
+    rests(page, 12)
+    page.query_params["steps"] = "40"
+    page.run()
+    shown = [line(rests(page, step), "Signal by depth", "previous") is not None for step in (12, 13)]
+    assert shown == [True, False], "it has 12 steps"
 
 
 def test_a_loss_to_stop_at_is_told_to_the_browser_and_stays_with_the_visitor():
