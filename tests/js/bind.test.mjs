@@ -53,6 +53,20 @@ test("zero and what is not finite are marked at the edges of a log axis", () => 
   assert(10 ** (high - 0.1) < lost.y[0] && lost.y[0] < 10 ** high)
 })
 
+test("a log axis holds the previous net while it is drawn", () => {
+  const state = {}
+  const now = runOf([3, 1, 10, 100])
+  const bind = { kind: "fixed", values: [1, 1e6, 1e12], previous: true }
+  const previous = { type: "scatter", name: "before", text: ["x0", "b01", "b02"], role: "previous", bind }
+  const both = { ...PROFILE, data: [...PROFILE.data, previous] }
+  const rangeOf = (figure) => fillFigure(figure, momentOf(now), state).layout.yaxis.range
+  const alone = rangeOf(PROFILE)
+  const { data, layout } = fillFigure(both, momentOf(now), state)
+  assert.deepEqual(data.find(({ name }) => name === "before").y, [1, 1e6, 1e12])
+  assert(layout.yaxis.range[0] <= alone[0] && layout.yaxis.range[1] > 12)
+  assert.deepEqual(rangeOf(PROFILE), alone)
+})
+
 test("a line of the net before training stays where the playhead moves", () => {
   const log = runOf([3, 1, 10, 100], [3, 2, 20, 200])
   const first = figureOf("", { kind: "row", track: "act_rms", first: true }, { axis: "log" })
