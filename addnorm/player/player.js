@@ -646,9 +646,9 @@ class Player {
     this.status.dataset.text = text + kind
     const badge = document.createElement("span")
     badge.className = `player-badge ${kind}`
-    badge.textContent = translate(kind)
+    badge.textContent = translate(kind === "measured" ? "measured live" : kind)
     badge.title = this.data.badge_help[kind]
-    this.status.replaceChildren(`${text} · ${translate("numbers")} `, badge)
+    this.status.replaceChildren(`${text} · `, badge)
   }
 
   endingText() {

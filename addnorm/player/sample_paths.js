@@ -76,7 +76,8 @@ export const relativeSize = ({ size }, stop) => {
 
 const timesText = (size) => {
   if (size === null) return "not finite"
-  return size > 0 && size < 0.05 ? `1/${brief(1 / size, 2)}` : `${brief(size, 2)} times`
+  if (size > 0 && size < 0.05) return `1/${brief(1 / size, 2)}`
+  return brief(size, 2) === "1" ? translate("same size as the input") : `${brief(size, 2)} times`
 }
 const ease = (share) => share * share * (3 - 2 * share)
 

@@ -72,7 +72,8 @@ def _result(trial: TrialResult) -> str:
         comparison = ", slightly better than guessing" if trial.better else ", about that of guessing"
         if trial.falling:
             comparison += ", still falling"
-    return f"loss {number(trial.start)} to {number(trial.end)} in {trial.steps} steps{comparison}"
+    verb = "falls" if trial.end < trial.start else "goes"
+    return f"the loss {verb} from {number(trial.start)} to {number(trial.end)} in {trial.steps} steps{comparison}"
 
 
 def _cause_sentence(helpful_trials: list[tuple[Remedy, TrialResult]], diverged_at: int | None) -> str:

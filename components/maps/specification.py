@@ -71,7 +71,7 @@ def draw_controls() -> MapSpec:
         x, y = Axis(x_field, _numbers(x_values)), Axis(y_field, _numbers(y_values))
         spec = MapSpec(x, y, tuple(names), base, int(seeds), float(target))
     except ValueError as problem:
-        st.error(f"{problem}. Below is still the last valid map.")
+        st.error(f"{problem}. The map below uses the last valid values.")
         spec = last_spec
     MAP_OWN.put(spec)
     address.collect_changes({KEY: None if spec == FIRST else spec.to_json(compact=True)})

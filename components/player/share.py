@@ -20,7 +20,7 @@ def download_button(label: str, name: str, mime: str, make: Callable[[], str]) -
 def player_download(name: str, make: Callable[[], str], runs: Sequence[RunConfig], seeds: int = 1) -> None:
     """The download button of a file that plays, or a caption if the file would be too large."""
     if fits_in_file(runs, seeds):
-        download_button("File that plays (HTML)", name, "text/html", make)
+        download_button("Playable HTML file", name, "text/html", make)
     else:
         st.caption(TOO_LARGE)
 

@@ -205,7 +205,7 @@ def _draw_remedy(view: View) -> bool:
     with st.container(horizontal=True, vertical_alignment="center"):
         st.caption(search.sentence or "This run failed. What would help?")
         for remedy, result in search.offers[:1]:
-            st.markdown(f"**{remedy.label[0].upper()}{remedy.label[1:]}**: {result}.")
+            st.markdown(f"With **{remedy.label}** {result}.")
             if st.button("Apply", on_click=_set_fields, args=(remedy.fields,), key="remedy"):
                 st.rerun()  # a press runs this fragment alone, and the controls lie outside
     return search.waiting

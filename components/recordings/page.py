@@ -81,7 +81,7 @@ def draw() -> None:
     if not any(isinstance(run, RecordingRef) and run.name is None for run in runs):
         names = [first, *([second] if len(runs) > 1 else [])]
         above.download_button(
-            "File that plays (HTML)",
+            "Playable HTML file",
             partial(player_file, " beside ".join(map(_label, names)), runs, panels, verb="Play"),
             "recording.html",
             "text/html",

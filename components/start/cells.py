@@ -141,7 +141,7 @@ def _stack_panels(run: int, cell: Combination, *, large: bool) -> list[Panel]:
     stack = StackPanel(title, run, SPAN, 2, height=STACK_HEIGHT, scale="shared", **blocks_with_diagrams(cell.cfg))
     if large:
         return [stack]
-    return [stack, Link(f"{cell.title}: playground", run, SPAN, 3, href=f"playground?{key_of(cell.cfg)}")]
+    return [stack, Link(f"Open “{cell.title}” in the playground", run, SPAN, 3, href=f"playground?{key_of(cell.cfg)}")]
 
 
 def _gradient_chart(*, large: bool) -> Chart:

@@ -218,7 +218,7 @@ def _draw_lead_buttons(code: str, key: str, state: ClassState) -> None:
     )
     url = f"{address.app_url()}/join?{urlencode({'c': code, 'key': key})}"
     st.link_button("Open the projector", url, icon=":material/present_to_all:", help=phrase(following.HINT))
-    label = "Call back" if state.loose else "On your own now"
+    label = "Call back" if state.loose else "Let students explore"
     st.button(label, key="teacher_loose", on_click=class_board.set_loose, args=(code, key, not state.loose))
 
 

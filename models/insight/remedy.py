@@ -25,7 +25,7 @@ ORDER = ("residual", "norm", "placement", "skip_scale", "branch_scale", "init_ga
 
 @dataclass(frozen=True)
 class Remedy:
-    """A change of a configuration: its label ("norm layer norm, placement pre-norm") and the fields it sets."""
+    """A change of a configuration: its label ("layer norm, pre-norm") and the fields it sets."""
 
     label: str
     fields: dict[str, Any]
@@ -44,9 +44,7 @@ def candidates(cfg: RunConfig, first: Iterable[str] = (), fixed: Iterable[str] =
     for index, change in enumerate([*changes, architecture, architecture | single["lr"]]):
         fields = {name: value for name, value in change.items() if value != getattr(cfg, name)}
         if fields and not fixed_fields & set(fields) and _is_legal(cfg, fields):
-            label = ", ".join(
-                f"{knobs()[name][1].label.lower()} {display_value(value, 3)}" for name, value in fields.items()
-            )
+            label = ", ".join(_in_words(name, value) for name, value in fields.items())
             remedies.setdefault(label, Remedy(label, fields, is_combined=index >= len(changes)))
     return tuple(remedies.values())
 
@@ -116,6 +114,12 @@ def _changes(cfg: RunConfig) -> dict[str, dict[str, Any]]:
         "warmup": {"warmup": WARMUP_STEPS} if cfg.warmup < WARMUP_STEPS < cfg.steps else {},
         "clip": {"clip": 1.0} if not cfg.clip or cfg.clip > 1 else {},
     }
+
+
+def _in_words(name: str, value: object) -> str:
+    if name in {"norm", "placement"}:
+        return str(value)
+    return "a residual" if name == "residual" else f"{knobs()[name][1].label.lower()} {display_value(value, 3)}"
 
 
 def _is_legal(cfg: RunConfig, fields: dict[str, Any]) -> bool:

@@ -45,7 +45,7 @@ def saved(page: Any, into: Path, *, within: str = "Export and share") -> Path:
     if within:
         page.get_by_text(within, exact=True).click()
     with page.expect_download() as given:
-        page.get_by_role("button", name="File that plays (HTML)").click()
+        page.get_by_role("button", name="Playable HTML file").click()
     given.value.save_as(into)
     return into
 

@@ -167,7 +167,7 @@ def test_who_comes_back_to_the_start_page_finds_it_where_it_was(visitors):
     press(page, "Step")
     press(page, "Step")
     until(page, lambda: at_step(page, "neither", 2), "two steps")
-    page.get_by_role("link", name="Neither: playground").click()
+    page.get_by_role("link", name="Open “Neither” in the playground").click()
     drawn(page)
     page.wait_for_url("**residual=false**")
     assert page.get_by_role("switch", name="Residual").is_checked() is False

@@ -443,7 +443,7 @@ def test_a_class_is_opened_led_cleared_and_closed_and_both_can_be_undone(board: 
     assert "Reveal" not in disabled(page)
     press(page, "Undo: bring the guesses back")
     assert board.state_of(code).guess_counts == (1,)  # type: ignore[union-attr]
-    press(page, "On your own now")
+    press(page, "Let students explore")
     assert "on their own now" in words(page)
     press(page, "Call back")
     press(page, "Close it")

@@ -456,7 +456,7 @@ def test_a_comparison_is_taken_home_as_configurations_numbers_and_a_link_that_ch
     page.session_state["compare_share"] = True
     sound(page.run())
     labels = [button.proto.label for button in page.get("download_button")]
-    assert labels == ["Configurations (JSON)", "Numbers (CSV)", "File that plays (HTML)"]
+    assert labels == ["Configurations (JSON)", "Numbers (CSV)", "Playable HTML file"]
     shared = dict(parse_qsl(page.code[-1].value.partition("?")[2]))
     assert len(shared["digest"].split(",")) == 2
     again = rests(compare(**shared))
