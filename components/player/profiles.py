@@ -21,9 +21,9 @@ class RowProfile:
     sample_cosine: np.ndarray  # (S,); NaN if no frame has been recorded
 
 
-def is_comparable(one: RunConfig, other: RunConfig) -> bool:
+def is_comparable(cfg: RunConfig, reference: RunConfig) -> bool:
     """Whether both have the same net and task, so that their profiles have the same meaning."""
-    return (one.net, one.task) == (other.net, other.task)
+    return (cfg.net, cfg.task) == (reference.net, reference.task)
 
 
 def row_profile(view: View) -> RowProfile:
