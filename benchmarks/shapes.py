@@ -840,10 +840,10 @@ def train_graph(watch: Watch) -> None:
     class Graph(nn.Module):
         def __init__(self) -> None:
             super().__init__()
-            self.one, self.two = nn.Linear(WIDTH, 16), nn.Linear(16, CLASSES)
+            self.first, self.second = nn.Linear(WIDTH, 16), nn.Linear(16, CLASSES)
 
         def forward(self, x: Tensor, edges: Tensor) -> Tensor:
-            y: Tensor = edges @ self.two((edges @ self.one(x)).relu())
+            y: Tensor = edges @ self.second((edges @ self.first(x)).relu())
             return y
 
     model = Graph()
@@ -1050,11 +1050,11 @@ def train_clip(watch: Watch) -> None:
     class Pair(nn.Module):
         def __init__(self) -> None:
             super().__init__()
-            self.one, self.two = mlp(WIDTH, 32, 16), mlp(WIDTH, 32, 16)
+            self.first, self.second = mlp(WIDTH, 32, 16), mlp(WIDTH, 32, 16)
             self.log_scale = nn.Parameter(torch.tensor(math.log(1 / 0.07)))
 
         def forward(self, x: Tensor, y: Tensor) -> Tensor:
-            similarity = normalize(self.one(x), dim=1) @ normalize(self.two(y), dim=1).T
+            similarity = normalize(self.first(x), dim=1) @ normalize(self.second(y), dim=1).T
             return self.log_scale.exp() * similarity
 
     model, turn = Pair(), torch.randn(WIDTH, WIDTH)
