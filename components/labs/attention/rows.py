@@ -121,10 +121,10 @@ def slip_sentence(example: AttentionRow) -> str:
     output = ""
     if example.printed_output:
         correct = (weights @ np.array(example.values)).round(3)
-        own = ""
+        of_printed = ""
         if example.printed_values:
-            own = " " + TEXTS("slip of a sum", own=(printed @ np.array(example.printed_values)).round(3))
-        output = TEXTS("slip of an output", printed=np.array(example.printed_output), output=correct, own=own)
+            of_printed = " " + TEXTS("slip of a sum", own=(printed @ np.array(example.printed_values)).round(3))
+        output = TEXTS("slip of an output", printed=np.array(example.printed_output), output=correct, own=of_printed)
     over = "" if example.divisor == 1 else f" over {number(example.divisor)}"
     correct_weights = {"numbers": numbers, "over": over, "weights": weights_text(weights)}
     if example.printed_vectors:
