@@ -6,6 +6,7 @@ import re
 import statistics
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import NamedTuple
 
 from models.lessons.lessons import Lesson
@@ -120,16 +121,24 @@ class Bars:
 
     def __init__(self, poll: Poll | Lesson, guesses: Iterable[str]) -> None:
         self._guesses = list(guesses)
-        right = poll.right if isinstance(poll, OwnQuestion) else ""
+        self._right = poll.right if isinstance(poll, OwnQuestion) else ""
         self._options = poll.options
-        numbers = [] if poll.options else [*map(float, self._guesses), *([float(right)] if right else [])]
+        numbers = [] if poll.options else [self._number(text) for text in (*self._guesses, self._right) if text]
         self._spans = _spans(numbers)
 
     def label(self, guess: str) -> str:
         """The label of the bar in which a guess is counted; empty for no guess."""
         if self._options or not guess:
             return guess
-        return next((span.label for span in self._spans if span.holds(float(guess))), "")
+        return next((span.label for span in self._spans if span.holds(self._number(guess))), "")
+
+    def _number(self, guess: str) -> float:
+        """The number as which a guess counts: the right one, if it is that with more digits."""
+        if self._right:
+            right = Decimal(self._right)
+            if abs(Decimal(guess) - right) < Decimal(5).scaleb(int(right.as_tuple().exponent) - 1):
+                return float(right)
+        return float(guess)
 
     def counts(self) -> dict[str, int]:
         """The number of guesses by label, in order."""

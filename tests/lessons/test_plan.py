@@ -96,6 +96,13 @@ def test_numbers_are_counted_in_bars_that_hold_them_all() -> None:
             question_from(f"? Layers?\n= {wrong or 'x'}")
 
 
+def test_a_number_with_more_digits_counts_as_right() -> None:
+    bars = Bars(OwnQuestion("0.9 to the power of 32?", (), "0.034"), ["0.0343", "0.03434", "0.03", "0.0345", "34"])
+    assert bars.counts() == {"0.03": 1, "0.034": 2, "0.0345": 1, "34": 1}
+    assert bars.label("0.0343") == bars.label("0.034") == "0.034"
+    assert Bars(OwnQuestion("Small?", (), "1e-05"), ["1.04e-05", "1000000000000"]).counts()["1e-05"] == 1
+
+
 @pytest.mark.parametrize(("title", "minutes"), [("A lecture of 45 minutes", 45), ("A seminar of 90 minutes", 90)])
 def test_plans_that_come_with_the_app_fill_their_time(title: str, minutes: int) -> None:
     plan = plan_from(next(text for name, text in prepared_plans().items() if name.startswith(title)))
