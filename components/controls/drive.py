@@ -66,21 +66,24 @@ def draw(code: str, key: str, state: ClassState) -> None:
         return
     columns = dict(zip(compare_link.LETTERS.upper(), range(len(nets)), strict=False))
     with st.container(horizontal=True, vertical_alignment="bottom", key="class_drive"):
-        chosen = range(len(nets))
         if len(nets) > 1:
             session.set_initial(COLUMN, ALL)
-            letter = st.segmented_control("Change", [ALL, *columns], key=COLUMN, required=True, width="content")
-            chosen = range(columns[letter], columns[letter] + 1) if letter in columns else chosen
+            st.segmented_control("Change", [ALL, *columns], key=COLUMN, required=True, width="content")
+
+        def chosen() -> range:
+            """The columns that are chosen now, which a change made at once must not miss."""
+            at = columns.get(str(session.widget_value(COLUMN))) if len(nets) > 1 else None
+            return range(len(nets)) if at is None else range(at, at + 1)
 
         def change(_widget: str, name: str, value: Any) -> None:
-            changed = [_changed(net, name, value) if at in chosen else net for at, net in enumerate(nets)]
+            changed = [_changed(net, name, value) if at in chosen() else net for at, net in enumerate(nets)]
             DRIVE_REFUSED.put(next(filter(None, (budget_refusal(net, seeds) for net in changed)), ""))
             if not DRIVE_REFUSED.get():
                 board().show(code, key, _stop(changed, seeds))
 
         for name in FIELDS:
             with st.container(width="content"):
-                draw_field(name, getattr(nets[chosen[0]], name), key=f"drive_{name}", change=change)
+                draw_field(name, getattr(nets[chosen()[0]], name), key=f"drive_{name}", change=change)
         st.button(
             TEXTS("train everywhere"),
             key="drive_train",

@@ -10,7 +10,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
 from typing import Any
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs, quote, urlsplit
 
 import pytest
 from playwright.sync_api import expect
@@ -265,6 +265,33 @@ def test_the_teachers_controls_change_and_train_every_screen(secure, browsers):
     until(student, lambda: "residual" not in address(student), "the residual again")
     expect(teacher.get_by_text("Shown now")).not_to_contain_text("residual")
     expect(wall.get_by_text("T trains on every screen")).to_be_visible()
+    button(settled(teacher), "Train on every screen").click()
+    for page in (wall, student):
+        until_row(page, 1)
+
+
+def test_a_driven_comparison_changes_one_net_and_trains_everywhere(secure, browsers):
+    own, net = browsers(), quote("depth=4&width=16&batch=16")
+    teacher, code = opened(own, secure.url, quote(f"compare?a={net}&b={net}"))
+    wall = at(own, teacher.get_by_role("link", name="Open the projector").get_attribute("href"))
+    student = at(browsers(), f"{secure.url}/join?c={code}")
+    for page in (wall, student):
+        drawn(page, "Loss")
+
+    def nets(page: Any) -> list[str]:
+        query = parse_qs(urlsplit(address(page)).query)
+        return [*query["a"], *query["b"]]
+
+    teacher.get_by_role("radio", name="B", exact=True).check(force=True)
+    settled(teacher).get_by_role("switch", name="Residual").press("Space")
+    for page in (wall, student):
+        until(page, lambda page=page: ["residual=false" in net for net in nets(page)] == [False, True], "B without it")
+    settled(teacher).get_by_role("radio", name="all", exact=True).check(force=True)
+    choose(settled(teacher), "Placement", "post-norm")
+    for page in (wall, student):
+        until(page, lambda page=page: all("placement=post-norm" in net for net in nets(page)), "both changed")
+        assert ["residual=false" in net for net in nets(page)] == [False, True]
+    expect(teacher.get_by_role("alert")).to_have_count(0)
     button(settled(teacher), "Train on every screen").click()
     for page in (wall, student):
         until_row(page, 1)
