@@ -164,6 +164,7 @@ def preset(sessions: int, seconds: float, gap: float, query: str) -> list[Figure
 
 CLAIM = "norm-alone"
 PLAN = f"start,vanishing,normalization,compare,claims?claim={CLAIM},playground"
+GUESS = "a guess"
 LED = (  # what the teacher presses, and what every student reads then
     ("Reveal", "The class guessed"),
     ("Next", LESSONS["vanishing"].question),
@@ -176,11 +177,48 @@ LED = (  # what the teacher presses, and what every student reads then
 )
 
 
+@dataclass
+class Led:
+    """Students of one class. `taken`: seconds from what a teacher did to each student's page that shows it, by name."""
+
+    pupils: list[Pupil] = field(default_factory=list)
+    taken: dict[str, list[float]] = field(default_factory=dict)
+
+    async def all_show(self, what: str, shows: Callable[[Pupil], object]) -> None:
+        """Waits until all show what the teacher has done just now."""
+        began = time.monotonic()
+
+        async def one(pupil: Pupil) -> float:
+            await pupil.until(lambda: shows(pupil), what)
+            return time.monotonic() - began
+
+        self.taken.setdefault(what, []).extend(await asyncio.gather(*map(one, self.pupils)))
+
+    def figures(self, server: Server) -> list[Figure]:
+        """What everybody waited for, errors and memory."""
+        what = f"{len(self.pupils)} led"
+        problems = [problem for pupil in self.pupils for problem in pupil.exceptions]
+        return [
+            *(
+                Figure(
+                    f"from {name} to {'the teacher' if name == GUESS else 'all'}, {what}",
+                    max(ways),
+                    "s",
+                    at_most=0.5 if name == GUESS else 2.0,
+                    note=spread(ways),
+                )
+                for name, ways in self.taken.items()
+            ),
+            Figure(f"errors, {what}", len(problems), at_most=0, note="; ".join(problems[:1])),
+            Figure(f"memory, {what}", server.memory() / 1e9, "GB", at_most=1.5),
+        ]
+
+
 def led(sessions: int, gap: float) -> list[Figure]:
     """Everybody follows a teacher through a plan: seconds to the last student whose page shows what the teacher did."""
 
     async def measure(server: Server) -> list[Figure]:
-        taken: dict[str, list[float]] = {}
+        led = Led()
         async with AsyncExitStack() as stack:
             async with Viewer(server.url, "teacher", f"plan={quote(PLAN)}") as desk:
                 await desk.settled()
@@ -189,52 +227,26 @@ def led(sessions: int, gap: float) -> list[Figure]:
                 query = desk.query
             teacher = await stack.enter_async_context(Pupil(server.url, "teacher", query))
             (code,) = parse_qs(query)["class"]
-            pupils = []
             for _ in range(sessions):
-                pupils.append(await stack.enter_async_context(Pupil(server.url, "", f"class={code}")))
+                led.pupils.append(await stack.enter_async_context(Pupil(server.url, "", f"class={code}")))
                 await asyncio.sleep(gap)
-
-            async def all_show(what: str, shows: Callable[[Pupil], object], since: float) -> None:
-                async def one(pupil: Pupil) -> float:
-                    await pupil.until(lambda: shows(pupil), what)
-                    return time.monotonic() - since
-
-                taken.setdefault(what, []).extend(await asyncio.gather(*map(one, pupils)))
-
-            for number, pupil in enumerate(pupils, start=1):
+            for number, pupil in enumerate(led.pupils, start=1):
                 await pupil.settled()
                 began = time.monotonic()
                 await pupil.press(PATH_OUTCOMES[0])
                 said = f"{number} of {sessions} answered"
                 await teacher.until(lambda said=said: said in teacher.heard.get("attendance", ""), said)  # type: ignore[misc]
-                taken.setdefault("a guess", []).append(time.monotonic() - began)
+                led.taken.setdefault(GUESS, []).append(time.monotonic() - began)
             for button, words in LED:
-                for one in (teacher, *pupils):
+                for one in (teacher, *led.pupils):
                     await one.settled()
-                began = time.monotonic()
                 await teacher.press(button)
-                await all_show(button, lambda pupil, words=words: words in pupil.text, began)  # type: ignore[misc]
-            for one in (teacher, *pupils):
+                await led.all_show(button, lambda pupil, words=words: words in pupil.text)  # type: ignore[misc]
+            for one in (teacher, *led.pupils):
                 await one.settled()
-            began = time.monotonic()
             await teacher.turn("Residual", False)
-            await all_show("a changed net", lambda pupil: "residual=false" in pupil.query, began)
-            problems = [problem for pupil in pupils for problem in pupil.exceptions]
-            memory = server.memory() / 1e9
-        return [
-            *(
-                Figure(
-                    f"from {what} to {'the teacher' if what == 'a guess' else 'all'}, {sessions} led",
-                    max(ways),
-                    "s",
-                    at_most=0.5 if what == "a guess" else 2.0,
-                    note=spread(ways),
-                )
-                for what, ways in taken.items()
-            ),
-            Figure(f"errors, {sessions} led", len(problems), at_most=0, note="; ".join(problems[:1])),
-            Figure(f"memory, {sessions} led", memory, "GB", at_most=1.5),
-        ]
+            await led.all_show("a changed net", lambda pupil: "residual=false" in pupil.query)
+            return led.figures(server)
 
     return with_server(measure)
 

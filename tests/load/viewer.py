@@ -195,9 +195,9 @@ class Viewer:
         """Whether there is a button whose label starts so."""
         return any(shown.element.button.label.startswith(label) for shown in self._elements("button"))
 
-    async def press(self, label: str) -> None:
-        """Clicks the button whose label starts so."""
-        shown = self._labelled("button", label)
+    async def press(self, label: str, at: int = 0) -> None:
+        """Clicks the button whose label starts so, of several the one `at` this place."""
+        shown = self._labelled("button", label, at)
         await self._rerun(shown.fragment, trigger=WidgetState(id=shown.element.button.id, trigger_value=True))
 
     async def slide(self, label: str, value: float) -> None:
@@ -206,6 +206,12 @@ class Viewer:
         state = WidgetState(id=shown.element.slider.id)
         state.double_array_value.data.append(value)
         self._states[state.id] = state
+        await self._rerun(shown.fragment)
+
+    async def write(self, label: str, value: str) -> None:
+        """Types a text into a field, and leaves it."""
+        shown = self._labelled("text_input", label)
+        self._states[shown.element.text_input.id] = WidgetState(id=shown.element.text_input.id, string_value=value)
         await self._rerun(shown.fragment)
 
     async def turn(self, label: str, value: bool) -> None:
@@ -227,11 +233,14 @@ class Viewer:
             raise self.player.failure
         assert true(), f"waited in vain for {what}; exceptions {self.exceptions}; the page says:\n{self.text}"
 
+    @property
+    def at_rest(self) -> bool:
+        """Whether the page is connected and every run that was asked for is over."""
+        return self._connected and not self._asked and not self._running
+
     async def settled(self, seconds: float = PATIENCE) -> None:
         """Waits until the page is connected and every run that was asked for is over."""
-        await self.until(
-            lambda: self._connected and not self._asked and not self._running, "the end of the run", seconds
-        )
+        await self.until(lambda: self.at_rest, "the end of the run", seconds)
 
     async def _hold(self) -> None:
         """Keeps the connection to one session, and says at every return what the page's controls say."""
@@ -302,10 +311,10 @@ class Viewer:
     def _elements(self, kind: str) -> list[Shown]:
         return [shown for _, shown in sorted(self._shown.items()) if shown.element.WhichOneof("type") == kind]
 
-    def _labelled(self, kind: str, label: str) -> Shown:
+    def _labelled(self, kind: str, label: str, at: int = 0) -> Shown:
         found = [shown for shown in self._elements(kind) if getattr(shown.element, kind).label.startswith(label)]
         assert found, f"no {kind} {label!r}; the page says:\n{self.text}"
-        return found[0]
+        return found[at]
 
     async def _rerun(self, fragment: str = "", *, trigger: WidgetState | None = None, timer: bool = False) -> None:
         message = BackMsg()

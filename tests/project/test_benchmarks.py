@@ -101,7 +101,7 @@ def test_a_real_server_is_moved_and_started() -> None:
 def test_a_class_is_measured_from_its_first_page_to_the_end_of_all_work() -> None:
     own = measured(classroom.different(3, 2, 1.0, 0.0, LIGHT, late=0.5, lesson=True))
     assert [figure.at_most for figure in own] == [0.5, None, None, None, 0.8, 3.0, 0, 0, 1.5, 10]
-    assert [figure.at_most for figure in measured(classroom.led(2, 0.0))] == [2.0, 2.0, 0]
+    assert [figure.at_most for figure in measured(classroom.led(2, 0.0))] == [0.5, 2.0, 2.0, 2.0, 0, 1.5]
     shared = measured(classroom.preset(2, 1.0, 0.0, LIGHT))
     assert (shared[-1].value, shared[-1].at_most) == (1, 1)
 
