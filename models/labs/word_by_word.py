@@ -15,7 +15,7 @@ SHOWN = 3  # candidates of a step
 
 
 @dataclass(frozen=True)
-class Continuation:
+class NextToken:
     """The last tokens of the text that occur in the book with one after them, and what followed, most frequent first.
 
     `followed`: up to SHOWN tokens with their counts. `count`: how often the last tokens occur.
@@ -32,20 +32,20 @@ def units(text: str, unit: str) -> list[str]:
     return WORD.findall(spaced) if unit == WORDS else pieces(spaced, MAX_MERGES)
 
 
-def steps_from(text: str, unit: str, *, look_back: int, most: int) -> list[Continuation]:
+def steps_from(text: str, unit: str, *, look_back: int, most: int) -> list[NextToken]:
     """Steps that each append the most frequent follower of the last `look_back` tokens, or of fewer if these are new.
 
     They end at a full stop, or after `most`.
     """
     tokens = units(text, unit)
-    steps: list[Continuation] = []
+    steps: list[NextToken] = []
     while len(steps) < most and (not steps or tokens[-1] != FULL_STOP):
         steps.append(_step(tokens, unit, look_back))
         tokens.append(steps[-1].followed[0][0])
     return steps
 
 
-def _step(tokens: list[str], unit: str, look_back: int) -> Continuation:
+def _step(tokens: list[str], unit: str, look_back: int) -> NextToken:
     ids, names = _book(unit)
     for length in range(min(look_back, len(tokens)), -1, -1):
         last = tuple(tokens[len(tokens) - length :])
@@ -58,7 +58,7 @@ def _step(tokens: list[str], unit: str, look_back: int) -> Continuation:
     best = np.argsort(-counts, kind="stable")[:SHOWN]
     symbols = list(names)
     followed = tuple((symbols[token], int(counts[token])) for token in best if counts[token])
-    return Continuation(last, followed, int(counts.sum()))
+    return NextToken(last, followed, int(counts.sum()))
 
 
 @cache
