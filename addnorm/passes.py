@@ -93,6 +93,7 @@ class BackwardPasses:
         self._on_begin = on_begin
         self._on_end = on_end
         self._last_call: Call | None = None
+        self.is_listening = True  # to the calls of `backward`
         self.begin_row()
 
     def begin_row(self) -> None:
@@ -242,7 +243,7 @@ def _call_of(roots: Sequence[Tensor], gradients: Any, is_for_all_leaves: bool) -
 
 
 def _backward(tensors: Any, grad_tensors: Any = None, *args: Any, **kwargs: Any) -> Any:
-    if torch.compiler.is_compiling() or is_transforming():
+    if torch.compiler.is_compiling() or not any(p.is_listening for p in _listeners) or is_transforming():
         return _original_backward(tensors, grad_tensors, *args, **kwargs)
     inputs = kwargs.get("inputs", args[3] if len(args) > 3 else None)
     call = Call(None, None, inputs is None)

@@ -353,10 +353,12 @@ def norms(tensors: Sequence[Tensor]) -> Tensor:
     On a CPU the sums are in float32, which takes half the time, and those out of its range are repeated. On other
     devices the check would wait.
     """
-    tensors = [torch.view_as_real(tensor) if tensor.is_complex() else tensor for tensor in tensors]
+    if any(tensor.is_complex() for tensor in tensors):
+        tensors = [torch.view_as_real(tensor) if tensor.is_complex() else tensor for tensor in tensors]
     dtype = accumulate_dtype(tensors[0].device)
-    is_wide = [t.dtype == torch.float64 or t.numel() > MAX_FLOAT32_NUMBERS for t in tensors]
-    if tensors[0].device.type != "cpu" or all(is_wide):
+    is_cpu = tensors[0].device.type == "cpu"
+    is_wide = [t.dtype == torch.float64 or t.numel() > MAX_FLOAT32_NUMBERS for t in tensors] if is_cpu else []
+    if all(is_wide):
         return norms_in(tensors, dtype)
     if any(is_wide):
         values = torch.empty(len(tensors), dtype=dtype)
@@ -365,9 +367,8 @@ def norms(tensors: Sequence[Tensor]) -> Tensor:
             values[indices] = norms([tensors[index] for index in indices])
         return values
     values = norms_in(tensors, torch.float32).to(dtype)
-    in_range = (values > MIN_FLOAT32_NORM) & (values < MAX_FLOAT32_NORM)
-    if not in_range.all():
-        repeated = [index for index, is_fine in enumerate(in_range.tolist()) if not is_fine]
+    repeated = [index for index, norm in enumerate(values.tolist()) if not MIN_FLOAT32_NORM < norm < MAX_FLOAT32_NORM]
+    if repeated:
         values[repeated] = norms_in([tensors[index] for index in repeated], dtype)
     return values
 

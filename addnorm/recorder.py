@@ -422,7 +422,7 @@ class Recorder(Display):
         if self._compiled and self._weights is None and can_trace:
             self._safely(lambda: self._trace_compiled(args, kwargs))
         self.begin_pass()
-        if not self._is_in_own_pass:
+        if self._is_recorded_pass and not self._is_in_own_pass:
             self._safely(lambda: self._measure_input((*args, *kwargs.values())))
             if self._alarms is not None and torch.is_grad_enabled():
                 self._last_pass = LastPass(args, kwargs)
@@ -501,9 +501,9 @@ class Recorder(Display):
         inputs = list(inputs)
         tensors = (value for value in inputs if isinstance(value, Tensor) and is_numeric(value) and value.numel())
         tensor = next(tensors, None)
-        if self._is_recorded_pass and not self._has_no_sites and tensor is not None:
+        if not self._has_no_sites and tensor is not None:
             self._measure_end("input", tensor)
-        if self._is_recorded_pass and _is_full_row(self._step, self._every):
+        if _is_full_row(self._step, self._every):
             self._row.input_mark = input_mark(inputs)
             self._evidence.note_inputs(inputs)
 
@@ -845,6 +845,7 @@ class Recorder(Display):
         self._passes = 0
         self._open_passes = set()
         self._row = PendingRow(self._step)
+        self._backward.is_listening = self._is_recorded_step
         if self._live is not None:
             self._live.refresh()
         failure = self._writer.failure if self._writer is not None else None
@@ -897,7 +898,7 @@ class Recorder(Display):
         self._set_scales(row, skipped)
         self._evidence.fill_row(row, self._expected_parameters(), has_gradient=self._backward.holder is not None)
         if self._rows_closed and self._optimizers.watched:
-            row.unheld = weights.unheld((*self._optimizers.watched, *self._optimizers.others))
+            row.unheld = weights.unheld((*self._optimizers.watched, *self._optimizers.others), row.expected)
         self._rows_closed += 1
         row.seconds = time.monotonic() - self._start_time
         row.skipped = skipped
@@ -955,6 +956,8 @@ class Recorder(Display):
     def _record_loss(self, loss: Tensor | float, from_loop: bool) -> None:
         row = self._row_of_loss(loss)
         if row is None or (row.loss_from_loop and not from_loop) or self._backward.is_complete:
+            return
+        if row.step % self._every:
             return
         if from_loop and not row.loss_from_loop:
             row.losses = []

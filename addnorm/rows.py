@@ -78,13 +78,16 @@ def parts_of(
 
     `measured`: series, index and tensor. `early_norms`: series, index, count of numbers and a norm taken earlier.
     """
-    by_device: dict[torch.device, list[tuple[str, int, Tensor]]] = {}
-    for name, index, tensor in measured:
-        by_device.setdefault(tensor.device, []).append((name, index, dense(tensor)))
+    by_device: dict[torch.device, tuple[list[Target], list[Tensor]]] = {}
+    for name, index, raw in measured:
+        tensor = dense(raw)
+        targets, tensors = by_device.setdefault(tensor.device, ([], []))
+        targets.append(Target(name, index, tensor.numel()))
+        tensors.append(tensor)
     parts = []
-    for group in by_device.values():
-        targets = [Target(name, index, tensor.numel()) for name, index, tensor in group]
-        parts.append(Part(Fetch(norms([tensor for *_, tensor in group])), targets, pass_number=pass_number))
+    for targets, tensors in by_device.values():
+        with torch.no_grad():  # a gradient has a graph of its own after create_graph
+            parts.append(Part(Fetch(norms(tensors)), targets, pass_number=pass_number))
     for name, index, count, norm in early_norms:
         parts.append(Part(Fetch(norm), [Target(name, index, count)], pass_number=pass_number))
     return parts

@@ -56,6 +56,9 @@ class Weights:
         self._matrices = [parameters[name] for name in self.matrices]
         matrix_ids = {id(p) for p in self._matrices}
         self._others = [p for p in parameters.values() if id(p) not in matrix_ids]
+        self._small_others = _groups_of_small(self._others)
+        small_ids = {id(p) for group in self._small_others for p in group}
+        self._large_others = [p for p in self._others if id(p) not in small_ids]
         self._incoming: dict[int, Tensor] = {}  # norms of gradients as they came, by the parameter's id
         self.is_listening = False
         self.frozen = [name for name, is_trained in matrices.items() if not is_trained]
@@ -67,18 +70,28 @@ class Weights:
     def measured_gradients(self) -> tuple[list[tuple[str, int, Tensor]], list[tuple[str, int, int, Tensor]]]:
         """All gradients by series and index, and the norms of those that were measured as they came."""
         incoming = self._incoming
-        pairs = [("matrix", index, p) for index, p in enumerate(self._matrices)]
+
+        def grads_of(parameters: Iterable[Tensor]) -> list[Tensor]:
+            return [p.grad for p in parameters if p.grad is not None and not (incoming and id(p) in incoming)]
+
         measured = [
-            (name, index, p.grad.detach()) for name, index, p in pairs if p.grad is not None and id(p) not in incoming
+            ("matrix", index, grad)
+            for index, p in enumerate(self._matrices)
+            if (grad := p.grad) is not None and not (incoming and id(p) in incoming)
         ]
-        others = (p.grad.detach() for p in self._others if p.grad is not None and id(p) not in incoming)
-        measured += [("other_grad", 0, grad) for grad in _concatenate_small(others)]
+        small = (grads_of(group) for group in self._small_others)
+        with torch.no_grad():
+            others = [*grads_of(self._large_others), *(concatenate(grads) for grads in small if grads)]
+        measured += [("other_grad", 0, grad) for grad in others]
+        if not incoming:
+            return measured, []
+        pairs = [("matrix", index, p) for index, p in enumerate(self._matrices)]
         pairs += [("other_grad", 0, p) for p in self._others]
         return measured, [(name, index, p.numel(), incoming[id(p)]) for name, index, p in pairs if id(p) in incoming]
 
     def have_hooks(self) -> bool:
         """Whether a hook of the loop's gets each gradient when it is there, and may use and discard it."""
-        return any(getattr(p, "_post_accumulate_grad_hooks", None) for p in self._parameters.values())
+        return any(p._post_accumulate_grad_hooks for p in self._parameters.values())
 
     def listen(self) -> Callable[[], None]:
         """Measures gradients as they come, before such a hook. Returns a function that ends this."""
@@ -104,10 +117,13 @@ class Weights:
             self._matrices[index].grad is not None or id(self._matrices[index]) in self._incoming for index in indices
         )
 
-    def unheld(self, optimizers: Iterable[torch.optim.Optimizer]) -> list[int]:
-        """Indices of the matrices with a gradient that none of these optimizers holds."""
+    def unheld(self, optimizers: Iterable[torch.optim.Optimizer], held: Collection[int]) -> list[int]:
+        """Indices of the matrices with a gradient that none of these optimizers holds; some are known to be `held`."""
+        doubtful = [i for i, p in enumerate(self._matrices) if i not in held and p.grad is not None]
+        if not doubtful:
+            return []
         ids = {id(p) for optimizer in optimizers for group in optimizer.param_groups for p in group["params"]}
-        return [index for index, p in enumerate(self._matrices) if p.grad is not None and id(p) not in ids]
+        return [index for index in doubtful if id(self._matrices[index]) not in ids]
 
     def indices_of(self, parameters: Iterable[Tensor]) -> frozenset[int]:
         """Indices of the matrices that are among these parameters."""
@@ -210,16 +226,13 @@ def update_norms(samples: Sequence[Sample]) -> list[Part]:
     return parts
 
 
-def _concatenate_small(tensors: Iterable[Tensor]) -> list[Tensor]:
-    """Concatenates small tensors of one device and dtype, which saves kernels. Large ones are returned unchanged."""
+def _groups_of_small(parameters: Iterable[Tensor]) -> list[list[Tensor]]:
+    """The small vectors of each device and dtype, whose gradients are concatenated, which saves kernels."""
     groups: dict[tuple[torch.device, torch.dtype], list[Tensor]] = {}
-    single = []
-    for tensor in tensors:
-        if tensor.is_sparse or tensor.numel() > MAX_SAMPLE_NUMBERS:
-            single.append(tensor)
-        else:
-            groups.setdefault((tensor.device, tensor.dtype), []).append(tensor)
-    return single + [concatenate(group) for group in groups.values()]
+    for parameter in parameters:
+        if parameter.ndim < 2 and parameter.numel() <= MAX_SAMPLE_NUMBERS:
+            groups.setdefault((parameter.device, parameter.dtype), []).append(parameter)
+    return list(groups.values())
 
 
 def _real(tensor: Tensor) -> Tensor:

@@ -260,3 +260,34 @@ def test_the_update_of_complex_weights_is_measured_whole(tmp_path: Path) -> None
     found = read(recorder.path)
     (at,) = [at for at, block in enumerate(found.blocks) if block.name.startswith("1")]
     assert found.row("update_to_weight", 0)[at] == pytest.approx(moved.item(), rel=1e-4)
+
+
+@pytest.mark.parametrize("where", ["one number", "all samples"])
+def test_a_number_that_outgrows_its_site_is_named(where: str, tmp_path: Path) -> None:
+    """The branch adds a number of growing size to one feature, of one sample or, which is healthy, of all."""
+
+    class Sink(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.branch, self.sink = nn.Linear(256, 256), nn.Parameter(torch.zeros(()))
+            self.at = torch.zeros(128, 256)
+            self.at[0 if where == "one number" else slice(None), 3] = 1
+
+        def forward(self, x: Tensor) -> Tensor:
+            return x + (self.branch(x) + self.sink * self.at)
+
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(256, 256), Sink(), Sink())
+    optimizer = torch.optim.SGD(model.parameters(), 1e-4)
+    with watch(model, tmp_path / "run.jsonl", optimizer=optimizer) as recorder:
+        for step in range(9):
+            with torch.no_grad():
+                model[2].sink.fill_(200.0 * max(0, step - 1))
+            y = model(torch.randn(128, 256))
+            optimizer.zero_grad()
+            y.square().mean().backward()
+            optimizer.step()
+    found = [finding for finding in recorder.findings if finding.id == "AN-S3"]
+    peak = float(y.detach().abs().max() / y.detach().square().mean().sqrt())
+    assert read(recorder.path).row("act_peak", 8)[2] == pytest.approx(peak, rel=1e-4)
+    assert [finding.place for finding in found] == (["2"] if where == "one number" else [])
