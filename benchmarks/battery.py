@@ -289,8 +289,12 @@ def main(arguments: Sequence[str]) -> int:
     options = parser.parse_args(arguments)
     draws = [(seed, cfg) for seed in options.seeds for cfg in drawn(seed, options.count, steps=options.steps)]
     draws.sort(key=lambda draw: -step_seconds(draw[1]))  # the longest first, so that no process is last with one
-    with ProcessPoolExecutor(options.processes, mp_context=get_context("spawn")) as pool:
-        results = list(pool.map(judged, [cfg for _, cfg in draws]))
+    configs = [cfg for _, cfg in draws]
+    if options.processes == 1:
+        results = list(map(judged, configs))
+    else:
+        with ProcessPoolExecutor(options.processes, mp_context=get_context("spawn")) as pool:
+            results = list(pool.map(judged, configs))
     by_seed: dict[int, list[Judged]] = {seed: [] for seed in options.seeds}
     for (seed, _), run in zip(draws, results, strict=True):
         by_seed[seed].append(run)

@@ -18,7 +18,7 @@ from models.experiment import Answered, Computed, Experiment, Finding, Lines, So
 from models.service.client import Requester, trainer
 from models.spec.plan import block_name
 
-ROLES = ("now", "other", "formula", "initial")
+ROLES = ("now", "other", "formula", "initial", "held-out")
 HUES = {"Gradient": GRADIENT, "Loss": LOSS}  # by the first word of a chart's title; SIGNAL for other words
 PLANE_HEIGHT = 340  # pixels
 MEETING = 0.1  # relative distance between the ends of two lines that meet there

@@ -29,7 +29,8 @@ def has_learned(trace: Trace, guessing: float) -> bool:
     small batches are mostly noise.
     """
     loss = final_loss(trace)
-    held_out = trace.frames[-1].held_out_loss if trace.frames else math.nan
+    tested = bool(trace.frames) and trace.frames[-1].step > 0  # a frame of step 0 says nothing of the end
+    held_out = trace.frames[-1].held_out_loss if tested else math.nan
     if math.isnan(held_out) or trace.divergence:
         return loss < LEARNED_BELOW * guessing
     return held_out < BETTER_BELOW * guessing and (

@@ -300,7 +300,8 @@ class _NetState:
         self.finite = all(np.isfinite(series).all() for series in (act, grad, self.branch, self.weight_grad))
         self.max_stream = float(act.max())
         skips = {sublayer.site: abs(sublayer.skip) for sublayer in plan(cfg).sublayers}
-        skipped = np.array([skips[site] for site in trace.branches]) * act[:-1]
+        with np.errstate(invalid="ignore"):  # a stream that has overflowed, where nothing carries it on
+            skipped = np.array([skips[site] for site in trace.branches]) * act[:-1]
         # What each branch adds, over what it is added to; infinite where nothing else is left.
         self.shares = np.divide(self.branch, skipped, out=np.where(self.branch > 0, np.inf, 0.0), where=skipped > 0)
         self.stream_change = decades(act[0], act[-1])

@@ -537,7 +537,7 @@ def shortcuts() -> Rows:
     steps = [lstm, highway, lambda x: x + torch.tanh(w @ x), lambda x: torch.tanh(w @ x)]
     starts = [torch.cat([x, torch.zeros(64)]), x, x, x]
     found = [autograd_through(step, start.clone(), gradient) for step, start in zip(steps, starts, strict=True)]
-    return {"year": [1997, 2015, 2015, 1986], "gradient returned": found}
+    return {"year": ["1997", "2015", "2015", "1986"], "gradient returned": found}
 
 
 def depth_without_activation() -> Rows:

@@ -260,7 +260,7 @@ def test_torchs_own_batch_norm_makes_gradients_grow_by_pi_over_pi_minus_one() ->
 
     _, back = through_torch(layer, 12)
     assert back == pytest.approx(np.pi / (np.pi - 1), rel=0.03)
-    assert outcome("batch-norm-explodes").table["factor per layer"][0] == pytest.approx(back, rel=0.03)
+    assert outcome("batch-norm-explodes").table["factor per layer, mean"][0] == pytest.approx(back, rel=0.03)
 
 
 def test_a_log_length_walks_over_the_layers_at_random() -> None:
@@ -285,7 +285,7 @@ def test_the_correlation_of_gradients_is_that_of_the_arc_cosine_kernel() -> None
         if layer in found:
             assert found[layer] == pytest.approx(covariance / variance, rel=0.05)
     plain = numbers.shattered()["correlation"]["plain"].mean(0)
-    assert plain[:3] == pytest.approx([1 / 2, 1 / 4, 1 / 16], rel=0.1)
+    assert plain[:3] == pytest.approx([1 / 2, 1 / 4, 1 / 16], rel=0.15)  # means of ten draws
 
 
 def test_with_batch_norm_the_correlation_tends_to_a_power_of_its_own() -> None:
