@@ -165,7 +165,7 @@ def recordings(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def server(recordings: Path) -> Iterator[Server]:
     """One server, with its trainer, for all tests of a process that neither end nor limit it."""
-    with serving(PLAYGROUND_RECORDINGS=str(recordings)) as started:
+    with serving(PLAYGROUND_RECORDINGS=str(recordings), PLAYGROUND_FRAMES="*") as started:
         started.wait_for(b'"ready"')
         yield started
 

@@ -54,7 +54,8 @@ def secure(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
         ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", *names], check=True, capture_output=True
     )
     told = {"BASE_URL_PATH": BASE, "SSL_CERT_FILE": folder / "certificate", "SSL_KEY_FILE": folder / "key"}
-    with serving(**{f"STREAMLIT_SERVER_{name}": str(value) for name, value in told.items()}) as server:
+    streamlits = {f"STREAMLIT_SERVER_{name}": str(value) for name, value in told.items()}
+    with serving(PLAYGROUND_FRAMES="*", **streamlits) as server:
         port = int(urlsplit(server.url).port or 0)
         waiting.until(lambda: socket.socket().connect_ex(("127.0.0.1", port)) == 0, "the server")
         yield Server(server.url.replace("http:", "https:") + f"/{BASE}", server.process, server.spawned)

@@ -333,7 +333,7 @@ def test_a_paper_is_chosen_by_its_topic_run_and_judged(person):
     visitor.picks("Attention without skips makes all tokens alike, doubly exponentially with depth.")
     visitor.reads("The paper says.", "What the toy cannot show.")
     assert "Holds here" not in visitor.says
-    visitor.presses("Run it here", "Holds here.", "Distance of the tokens from their mean")
+    visitor.presses("Run it here", "Holds in part.", "Distance of the tokens from their mean")
     visitor.tab.reload()
     visitor.arrives("Papers", "Attention without skips")
     assert "paper=rank-collapse" in visitor.address
