@@ -284,8 +284,9 @@ def test_the_correlation_of_gradients_is_that_of_the_arc_cosine_kernel() -> None
         square, variance, covariance = 2 * square, 2 * variance, covariance * (1 + 2 * both)
         if layer in found:
             assert found[layer] == pytest.approx(covariance / variance, rel=0.05)
-    plain = numbers.shattered()["correlation"]["plain"].mean(0)
-    assert plain[:3] == pytest.approx([1 / 2, 1 / 4, 1 / 16], rel=0.15)  # means of ten draws
+    # Ten draws scatter by 6 % at four layers, so more are drawn than the card has.
+    plain = [[numbers.gradient_correlation("plain", layers, seed) for layers in (1, 2, 4)] for seed in range(200, 240)]
+    assert np.mean(plain, axis=0) == pytest.approx([1 / 2, 1 / 4, 1 / 16], rel=0.1)
 
 
 def test_with_batch_norm_the_correlation_tends_to_a_power_of_its_own() -> None:
