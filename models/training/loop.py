@@ -135,7 +135,7 @@ class Loop(ABC):
 
     def _adjust_gradients(self, grad_norm: Tensor) -> Tensor:
         """All that is done to the gradients before the optimiser's step; returns the clip factors."""
-        grads = [p.grad for p in self.model.parameters() if p.grad is not None]
+        grads = (p.grad for p in self.model.parameters() if p.grad is not None)  # read only where it clips
         return adjust_gradients(grads, grad_norm, self.cfg.clip)
 
     def _store_frames(self, frames: Sequence[Frame]) -> None:

@@ -1,13 +1,13 @@
 """What happens between the backward pass and the optimiser's step. Stand-alone scripts quote it."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 
 import torch
 from torch import Tensor
 
 
 @torch.no_grad()
-def adjust_gradients(grads: Sequence[Tensor], length: Tensor, clip: float) -> Tensor:
+def adjust_gradients(grads: Iterable[Tensor], length: Tensor, clip: float) -> Tensor:
     """Scales gradients in place to an L2 norm of at most `clip`, if that is not 0. Returns the factor, as `length`.
 
     `length` is their norm before: (), or (K,) for gradients with an axis of K runs in front.

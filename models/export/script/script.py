@@ -34,7 +34,7 @@ IMPORTS = {
     "import math": r"\bmath\.",
     "import sys": r"\bsys\.",
     "import zlib": r"\bzlib\.",
-    "from collections.abc import Sequence": r"\bSequence\b",
+    "from collections.abc import Iterable": r"\bIterable\b",
     "from functools import cache": r"@cache",
     "": r"",
     "import torch": r"",
