@@ -39,7 +39,8 @@ class OpenQuestion:
 class ResultCache:
     """Logs and answers by key, the least recently used dropped first, and the demand for them. Callers hold `lock`.
 
-    `logs`: those in memory. `stored`: bytes of the files of logs that were dropped from memory, by folder.
+    `logs`: those in memory; `log` moves one without the lock, so loops run over a copy. `stored`: bytes of the files
+    of logs that were dropped from memory, by folder.
     `runs`: the folder of run logs. `post` takes the messages to the worker: requests, questions and cancellations.
     `errors`: answers without a value; they expire, so that the question can be asked again.
     """
@@ -163,7 +164,7 @@ class ResultCache:
 
     def load_rows(self) -> None:
         """Reads the rows of all logs, so that they stay available once the files are deleted."""
-        for log in self.logs.values():
+        for log in list(self.logs.values()):
             log.read()
 
     def handle_message(self, message: Message) -> None:
@@ -259,9 +260,10 @@ class ResultCache:
 
     def _drop_logs(self) -> None:
         """Drops logs from memory, untrained ones first, then files. Requested logs and the newest stay."""
-        memory_bytes = sum(log.size + log.nbytes for log in self.logs.values())
+        logs = list(self.logs.values())
+        memory_bytes = sum(log.size + log.nbytes for log in logs)
         if memory_bytes > self.log_memory_bytes:
-            for log in sorted(list(self.logs.values())[:-1], key=lambda log: log.trained):
+            for log in sorted(logs[:-1], key=lambda log: log.trained):
                 if memory_bytes > self.log_memory_bytes and not log.is_requested:
                     memory_bytes -= log.size + log.nbytes
                     del self.logs[log.key]
@@ -269,7 +271,7 @@ class ResultCache:
                         self.stored[log.folder] = log.stored_bytes
                     else:
                         log.delete()
-        file_bytes = sum(self.stored.values()) + sum(log.stored_bytes for log in self.logs.values())
+        file_bytes = sum(self.stored.values()) + sum(log.stored_bytes for log in list(self.logs.values()))
         while self.stored and file_bytes > self.log_bytes:
             folder, nbytes = self.stored.popitem(last=False)
             file_bytes -= nbytes

@@ -526,6 +526,26 @@ def test_logs_dropped_from_memory_are_read_again(tmp_path: Path, monkeypatch: py
     assert len(kept.logs) == 2
 
 
+def test_looks_at_logs_disturb_nobody_who_counts_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    kept = ResultCache(tmp_path)
+    for seed in range(3):
+        kept.add_log(RunConfig(seed=seed))
+
+    def looked_at(log: RequestedLog) -> RequestedLog:
+        """Another page looks at this log and at the next, in the middle of whatever asks."""
+        for seed in (log.cfg.seed, (log.cfg.seed + 1) % 3):
+            kept.log(RunConfig(seed=seed))
+        return log
+
+    memory = property(lambda log: looked_at(log).__dict__["size"], lambda log, size: log.__dict__.update(size=size))
+    monkeypatch.setattr(RequestedLog, "size", memory, raising=False)
+    kept.add_log(RunConfig())
+    monkeypatch.setattr(RequestedLog, "stored_bytes", property(lambda log: looked_at(log).nbytes))
+    kept.add_log(RunConfig())
+    monkeypatch.setattr(RequestedLog, "read", looked_at)
+    kept.load_rows()
+
+
 def test_the_folder_of_runs_belongs_to_one_server_and_stays_within_its_bound(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
