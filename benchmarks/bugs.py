@@ -10,6 +10,8 @@ from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 from torch.utils.checkpoint import checkpoint
 
+from benchmarks.shapes import brighten_quarters, follow
+
 WIDTH = 32
 DEPTH = 5  # blocks
 CLASSES = 4
@@ -104,10 +106,7 @@ def draw_symbols(source: torch.Generator, _weights: Tensor) -> tuple[Tensor, Ten
 def draw_images(source: torch.Generator, _weights: Tensor) -> tuple[Tensor, Tensor]:
     """Draws 8 x 8 images of noise with one brighter quarter; the number of that quarter is the label."""
     y = torch.randint(CLASSES, (BATCH,), generator=source)
-    x = torch.randn(BATCH, 1, 8, 8, generator=source)
-    for image, quarter in zip(x, y.tolist(), strict=True):
-        image[:, 4 * (quarter // 2) :, 4 * (quarter % 2) :][:, :4, :4] += 0.5
-    return x, y
+    return brighten_quarters(torch.randn(BATCH, 1, 8, 8, generator=source), y, 0.5), y
 
 
 class Architecture(NamedTuple):
@@ -191,7 +190,9 @@ Case = Callable[[Training], object]
 class WrappedBlock(nn.Module):
     """A block behind a function of its input; with `grad=False`, both run under `no_grad`."""
 
-    def __init__(self, block: nn.Module, transform: Callable[[Tensor], Tensor], grad: bool = True) -> None:
+    def __init__(
+        self, block: nn.Module, transform: Callable[[Tensor], Tensor] = lambda x: x, grad: bool = True
+    ) -> None:
         super().__init__()
         self.block = block
         self.grad = grad
@@ -263,9 +264,20 @@ def replace_block(training: Training, index: int, make: Callable[[nn.Module], nn
     training.model.blocks[index] = make(training.model.blocks[index])
 
 
+def wrap_block(**options: Any) -> Case:
+    """A case whose third block is a `WrappedBlock` with these options."""
+    return lambda training: replace_block(training, 2, lambda block: WrappedBlock(block, **options))
+
+
 def clip(training: Training, limit: float) -> None:
     """Clips the norm of all gradients at `limit`."""
     training.clip_gradients = lambda: nn.utils.clip_grad_norm_(training.model.parameters(), limit)
+
+
+def change_batch(training: Training, change: Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]) -> None:
+    """Trains on what `change` makes of each batch."""
+    drawn = training.batch
+    training.batch = lambda: change(*drawn())
 
 
 def set_rate(training: Training, lr: float) -> None:
@@ -300,27 +312,23 @@ def skip_zero_grad(training: Training) -> None:
 
 def put_infinity_in_batch(training: Training) -> None:
     """One number of batch 30 is infinite."""
-    correct_batch = training.batch
 
-    def batch() -> tuple[Tensor, Tensor]:
-        x, y = correct_batch()
+    def put(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
         if training.steps_done == 30:
             x.flatten()[7] = math.inf
         return x, y
 
-    training.batch = batch
+    change_batch(training, put)
 
 
 def thaw_late(training: Training) -> None:
     """The stem is frozen until step 20, but the optimiser has it from the start."""
-    for parameter in training.model.stem.parameters():
-        parameter.requires_grad_(False)
+    training.model.stem.requires_grad_(False)
     training.optimizer = torch.optim.Adam(training.model.parameters(), training.lr)
 
     def thaw() -> None:
         if training.steps_done == 20:
-            for parameter in training.model.stem.parameters():
-                parameter.requires_grad_(True)
+            training.model.stem.requires_grad_(True)
 
     training.before_step.append(thaw)
 
@@ -364,13 +372,7 @@ def randomise_labels(training: Training) -> None:
     """The labels do not depend on the inputs. The weights move far enough to learn if they could."""
     training.steps = 2 * STEPS
     training.lr *= 4
-    correct_batch = training.batch
-
-    def batch() -> tuple[Tensor, Tensor]:
-        x, _ = correct_batch()
-        return x, torch.randint(CLASSES, (BATCH,), generator=training.source)
-
-    training.batch = batch
+    change_batch(training, lambda x, _: (x, torch.randint(CLASSES, (BATCH,), generator=training.source)))
 
 
 def forget_skip(training: Training) -> None:
@@ -429,22 +431,15 @@ def add_up_means(training: Training) -> None:
 
 def repeat_input(training: Training) -> None:
     """The inputs are those of the first batch, and the labels those of the present one."""
-    correct_batch = training.batch
-    first, _ = correct_batch()
-    training.batch = lambda: (first, correct_batch()[1])
+    first, _ = training.batch()
+    change_batch(training, lambda _, y: (first, y))
 
 
 def train_in_bfloat16(training: Training, lr: float) -> None:
     """Weights and inputs are in bfloat16."""
     training.model.to(torch.bfloat16)
     training.lr = lr
-    correct_batch = training.batch
-
-    def batch() -> tuple[Tensor, Tensor]:
-        x, y = correct_batch()
-        return x.to(torch.bfloat16), y
-
-    training.batch = batch
+    change_batch(training, lambda x, y: (x.to(torch.bfloat16), y))
     training.loss = lambda x, y: cross_entropy(training.model(x).float(), y)
 
 
@@ -467,16 +462,9 @@ BUGS: dict[str, tuple[Case, tuple[str, ...]]] = {
     "an expert is never chosen": (
         lambda training: replace_block(training, 1, lambda block: TwoExperts(block, 0)), ("AN-W1",),
     ),
-    "detach": (
-        lambda training: replace_block(training, 2, lambda block: WrappedBlock(block, Tensor.detach)), ("AN-G2",),
-    ),
-    ".data": (
-        lambda training: replace_block(training, 2, lambda block: WrappedBlock(block, lambda x: x.data)), ("AN-G2",),
-    ),
-    "a block under no_grad": (
-        lambda training: replace_block(training, 2, lambda block: WrappedBlock(block, lambda x: x, grad=False)),
-        ("AN-G2",),
-    ),
+    "detach": (wrap_block(transform=Tensor.detach), ("AN-G2",)),
+    ".data": (wrap_block(transform=lambda x: x.data), ("AN-G2",)),
+    "a block under no_grad": (wrap_block(grad=False), ("AN-G2",)),
     "zero_grad is never called": (skip_zero_grad, ("AN-G3",)),
     "infinity in a batch": (put_infinity_in_batch, ("AN-N2",)),
     "a block is called 2 to 4 times": (change_number_of_calls, ("AN-S2",)),
@@ -548,8 +536,7 @@ def zero_through_data(training: Training) -> None:
 
 def freeze_stem(training: Training) -> None:
     """The stem is not trained."""
-    for parameter in training.model.stem.parameters():
-        parameter.requires_grad_(False)
+    training.model.stem.requires_grad_(False)
 
 
 def start_branches_at_zero(training: Training) -> None:
@@ -589,8 +576,7 @@ def add_teacher(training: Training) -> None:
     def loss(x: Tensor, y: Tensor) -> Tensor:
         with torch.no_grad():
             target = teacher(x).softmax(-1)
-            for average, parameter in zip(teacher.parameters(), training.model.parameters(), strict=True):
-                average.lerp_(parameter, 0.01)
+        follow(teacher, training.model, 0.01)
         return task_loss(x, y) + 0.1 * cross_entropy(training.model(x), target)
 
     training.loss = loss
@@ -618,13 +604,9 @@ HEALTHY: dict[str, Case] = {
     "gradients zeroed through .data": zero_through_data,
     "a frozen stem": freeze_stem,
     "branches that start at zero": start_branches_at_zero,
-    "blocks dropped at random": lambda training: replace_all_blocks(
-        training, lambda block: RandomlySkipped(block, lambda x: x)
-    ),
-    "checkpoints": lambda training: replace_all_blocks(training, lambda block: Checkpointed(block, lambda x: x)),
-    "straight-through rounding": lambda training: replace_block(
-        training, 2, lambda block: WrappedBlock(block, lambda x: x + (x.mul(64).round().div(64) - x).detach())
-    ),
+    "blocks dropped at random": lambda training: replace_all_blocks(training, RandomlySkipped),
+    "checkpoints": lambda training: replace_all_blocks(training, Checkpointed),
+    "straight-through rounding": wrap_block(transform=lambda x: x + (x.mul(64).round().div(64) - x).detach()),
     "two experts in turns": lambda training: replace_block(training, 1, lambda block: TwoExperts(block, None)),
     "a teacher that follows": add_teacher,
     "evaluated between steps": evaluate_between_steps,

@@ -2,8 +2,9 @@
 
 import copy
 import math
-from collections.abc import Callable
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager, nullcontext
+from functools import partial
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -67,14 +68,18 @@ def points() -> tuple[Tensor, Tensor]:
     return x, (x[:, 0] > 0).long() + 2 * (x[:, 1] > 0)
 
 
-def images(size: int = 16) -> tuple[Tensor, Tensor]:
+def images() -> tuple[Tensor, Tensor]:
     """Images of noise with one brighter quarter, and the number of this quarter."""
     y = torch.randint(CLASSES, (BATCH,))
-    x = 0.5 * torch.randn(BATCH, 1, size, size)
-    half = size // 2
+    return brighten_quarters(0.5 * torch.randn(BATCH, 1, 16, 16), y, 1), y
+
+
+def brighten_quarters(x: Tensor, y: Tensor, by: float) -> Tensor:
+    """Adds a number to one quarter of each image, in place; `y` has the numbers of the quarters."""
+    half = x.shape[-1] // 2
     for image, quarter in zip(x, y.tolist(), strict=True):
-        image[:, half * (quarter // 2) :, half * (quarter % 2) :][:, :half, :half] += 1
-    return x, y
+        image[:, half * (quarter // 2) :, half * (quarter % 2) :][:, :half, :half] += by
+    return x
 
 
 def symbols() -> Tensor:
@@ -97,10 +102,10 @@ def mlp(*widths: int, activation: type[nn.Module] = nn.ReLU) -> nn.Sequential:
 class Block(nn.Module):
     """x + MLP(N(x))."""
 
-    def __init__(self, width: int = WIDTH) -> None:
+    def __init__(self) -> None:
         super().__init__()
-        self.norm = nn.LayerNorm(width)
-        self.mlp = mlp(width, 2 * width, width, activation=nn.GELU)
+        self.norm = nn.LayerNorm(WIDTH)
+        self.mlp = mlp(WIDTH, 2 * WIDTH, WIDTH, activation=nn.GELU)
 
     def forward(self, x: Tensor) -> Tensor:
         y: Tensor = self.mlp(self.norm(x))
@@ -110,11 +115,11 @@ class Block(nn.Module):
 class Attention(nn.Module):
     """x + attention(N(x)), causal unless it is told otherwise."""
 
-    def __init__(self, width: int = WIDTH, causal: bool = True) -> None:
+    def __init__(self, causal: bool = True) -> None:
         super().__init__()
-        self.norm = nn.LayerNorm(width)
-        self.qkv = nn.Linear(width, 3 * width)
-        self.out = nn.Linear(width, width)
+        self.norm = nn.LayerNorm(WIDTH)
+        self.qkv = nn.Linear(WIDTH, 3 * WIDTH)
+        self.out = nn.Linear(WIDTH, WIDTH)
         self.causal = causal
 
     def forward(self, x: Tensor) -> Tensor:
@@ -127,13 +132,13 @@ class Attention(nn.Module):
 class GPT(nn.Module):
     """A language model as GPT-2 starts it: N(0, 0.02), tied, the last matrices of branches smaller."""
 
-    def __init__(self, depth: int = 4, width: int = WIDTH) -> None:
+    def __init__(self, depth: int = 4) -> None:
         super().__init__()
-        self.table = nn.Embedding(SYMBOLS, width)
-        self.positions = nn.Embedding(LENGTH, width)
-        self.blocks = nn.ModuleList([nn.Sequential(Attention(width), Block(width)) for _ in range(depth)])
-        self.norm = nn.LayerNorm(width)
-        self.head = nn.Linear(width, SYMBOLS, bias=False)
+        self.table = nn.Embedding(SYMBOLS, WIDTH)
+        self.positions = nn.Embedding(LENGTH, WIDTH)
+        self.blocks = nn.ModuleList([nn.Sequential(Attention(), Block()) for _ in range(depth)])
+        self.norm = nn.LayerNorm(WIDTH)
+        self.head = nn.Linear(WIDTH, SYMBOLS, bias=False)
         self.head.weight = self.table.weight
         for name, parameter in self.named_parameters():
             if parameter.ndim > 1:
@@ -148,17 +153,36 @@ class GPT(nn.Module):
         return y
 
 
-def next_symbol_loss(model: Callable[[Tensor], Tensor]) -> Tensor:
-    x = symbols()
+def class_loss(
+    model: Callable[[Tensor], Tensor], draw: Callable[[], tuple[Tensor, Tensor]] = points
+) -> Callable[[], Tensor]:
+    """The loss of a batch drawn anew at every call."""
+
+    def loss() -> Tensor:
+        x, y = draw()
+        return cross_entropy(model(x), y)
+
+    return loss
+
+
+def next_symbol_loss(model: Callable[[Tensor], Tensor], samples: int = BATCH) -> Tensor:
+    x = symbols()[:samples]
     return cross_entropy(model(x[:, :-1]).flatten(0, 1), x[:, 1:].flatten())
 
 
-def residual_net(depth: int = 3) -> nn.Sequential:
-    return nn.Sequential(nn.Linear(WIDTH, WIDTH), *(Block() for _ in range(depth)), nn.Linear(WIDTH, CLASSES))
+def residual_net(depth: int = 3, block: Callable[[], nn.Module] = Block) -> nn.Sequential:
+    return nn.Sequential(nn.Linear(WIDTH, WIDTH), *(block() for _ in range(depth)), nn.Linear(WIDTH, CLASSES))
 
 
 def adam(model: nn.Module, lr: float = 1e-3) -> torch.optim.Optimizer:
     return torch.optim.Adam(model.parameters(), lr)
+
+
+@torch.no_grad()
+def follow(slow: nn.Module, fast: nn.Module, share: float) -> None:
+    """Moves the weights of `slow` by a share of the way to those of `fast`."""
+    for old, new in zip(slow.parameters(), fast.parameters(), strict=True):
+        old.lerp_(new, share)
 
 
 def fit(
@@ -169,17 +193,43 @@ def fit(
     *,
     steps: int = STEPS,
     each: Callable[[int], object] = lambda step: None,
+    late_zero: Callable[[], object] | None = None,
 ) -> None:
-    """The plain loop. `each` is called with the number of the step after its update."""
+    """The plain loop. `each` is called with the number of the step after its update.
+
+    `late_zero` zeroes the gradients between the loss and its backward pass; without it they are zeroed before both.
+    """
     optimizer = optimizer or adam(model)
     with watch(Watched(model, optimizer)) as on_loss:
         for step in range(steps):
-            optimizer.zero_grad()
+            if late_zero is None:
+                optimizer.zero_grad()
             value = loss()
+            if late_zero is not None:
+                late_zero()
             value.backward()
             optimizer.step()
             on_loss(value.detach())
             each(step)
+
+
+def pretrain(model: nn.Module, loss: Callable[[], Tensor], steps: int) -> None:
+    """The plain loop that no tool watches."""
+    fit(lambda watched: nullcontext(lambda value: None), model, loss, adam(model, 3e-3), steps=steps)
+
+
+def fit_by_closure(watch: Watch, model: nn.Module, loss: Callable[[], Tensor], optimizer: Any, steps: int) -> None:
+    """The loop whose optimiser computes the loss and its gradients, as often as it wants."""
+
+    def closure() -> Tensor:
+        optimizer.zero_grad()
+        value = loss()
+        value.backward()
+        return value
+
+    with watch(Watched(model, optimizer)) as on_loss:
+        for _ in range(steps):
+            on_loss(optimizer.step(closure))
 
 
 # --- adversaries and critics ---
@@ -409,12 +459,10 @@ def train_flow(watch: Watch) -> None:
             scale, shift = self.net(x[:, :1]).tanh().chunk(2, 1)
             return torch.cat([x[:, 1:] * scale.exp() + shift, x[:, :1]], 1), scale.squeeze(1)
 
-    layers = nn.ModuleList([Coupling() for _ in range(4)])
-
     class Flow(nn.Module):
         def __init__(self) -> None:
             super().__init__()
-            self.layers = layers
+            self.layers = nn.ModuleList([Coupling() for _ in range(4)])
 
         def forward(self, x: Tensor) -> Tensor:
             total = torch.zeros(len(x))
@@ -457,16 +505,11 @@ def train_byol(watch: Watch) -> None:
     model = BYOL()
     optimizer = torch.optim.Adam([*model.online.parameters(), *model.predictor.parameters()], 1e-3)
 
-    def follow(_step: int) -> None:
-        with torch.no_grad():
-            for slow, fast in zip(model.target.parameters(), model.online.parameters(), strict=True):
-                slow.lerp_(fast, 0.01)
-
     def loss() -> Tensor:
         prediction, target = model(points()[0])
         return (2 - 2 * cosine_similarity(prediction, target)).mean()
 
-    fit(watch, model, loss, optimizer, each=follow)
+    fit(watch, model, loss, optimizer, each=lambda step: follow(model.target, model.online, 0.01))
 
 
 @shape("MoCo with a queue")
@@ -478,9 +521,8 @@ def train_moco(watch: Watch) -> None:
     def loss() -> Tensor:
         x, _ = points()
         query = normalize(model(x + 0.1 * torch.randn_like(x)), dim=1)
+        follow(slow, model, 0.01)
         with torch.no_grad():
-            for old, new in zip(slow.parameters(), model.parameters(), strict=True):
-                old.lerp_(new, 0.01)
             key = normalize(slow(x + 0.1 * torch.randn_like(x)), dim=1)
         logits = torch.cat([(query * key).sum(1, keepdim=True), query @ queue[0].T], 1) / 0.1
         queue[0] = torch.cat([key, queue[0]])[:64]
@@ -521,12 +563,7 @@ def train_mean_teacher(watch: Watch) -> None:
         logits, goal = model(x)
         return cross_entropy(logits, y) + 0.1 * mse_loss(logits, goal)
 
-    def follow(_step: int) -> None:
-        with torch.no_grad():
-            for slow, fast in zip(model.teacher.parameters(), model.student.parameters(), strict=True):
-                slow.lerp_(fast, 0.05)
-
-    fit(watch, model, loss, adam(model.student), each=follow)
+    fit(watch, model, loss, adam(model.student), each=lambda step: follow(model.teacher, model.student, 0.05))
 
 
 @shape("masked language model")
@@ -569,51 +606,43 @@ def train_maml(watch: Watch) -> None:
         y: Tensor = torch.func.functional_call(model, parameters, (x,))
         return mse_loss(y, (x + phase).sin())
 
-    with watch(Watched(model, optimizer)) as on_loss:
-        for _ in range(STEPS):
-            losses = []
-            for _ in range(2):
-                phase = math.pi * torch.rand(())
-                parameters = dict(model.named_parameters())
-                grads = torch.autograd.grad(task_loss(parameters, phase), list(parameters.values()), create_graph=True)
-                fast = {name: p - 0.05 * g for (name, p), g in zip(parameters.items(), grads, strict=True)}
-                losses.append(task_loss(fast, phase))
-            loss = torch.stack(losses).mean()
-            optimizer.zero_grad()
-            loss.backward()
-            optimizer.step()
-            on_loss(loss.detach())
+    def loss() -> Tensor:
+        losses = []
+        for _ in range(2):
+            phase = math.pi * torch.rand(())
+            parameters = dict(model.named_parameters())
+            grads = torch.autograd.grad(task_loss(parameters, phase), list(parameters.values()), create_graph=True)
+            fast = {name: p - 0.05 * g for (name, p), g in zip(parameters.items(), grads, strict=True)}
+            losses.append(task_loss(fast, phase))
+        return torch.stack(losses).mean()
+
+    fit(watch, model, loss, optimizer, late_zero=optimizer.zero_grad)
 
 
 @shape("gradients read before zero_grad")
 def train_with_logged_gradients(watch: Watch) -> None:
     model = residual_net()
     optimizer = adam(model)
-    with watch(Watched(model, optimizer)) as on_loss:
-        for _ in range(STEPS):
-            x, y = points()
-            loss = cross_entropy(model(x), y)
-            torch.autograd.grad(loss, list(model.parameters()), retain_graph=True)
-            optimizer.zero_grad()
-            loss.backward()
-            optimizer.step()
-            on_loss(loss.detach())
+
+    def loss() -> Tensor:
+        value = class_loss(model)()
+        torch.autograd.grad(value, list(model.parameters()), retain_graph=True)
+        return value
+
+    fit(watch, model, loss, optimizer, late_zero=optimizer.zero_grad)
 
 
 @shape("penalty on the gradients of weights")
 def train_with_penalty(watch: Watch) -> None:
     model = residual_net()
     optimizer = adam(model)
-    with watch(Watched(model, optimizer)) as on_loss:
-        for _ in range(STEPS):
-            x, y = points()
-            loss = cross_entropy(model(x), y)
-            grads = torch.autograd.grad(loss, list(model.parameters()), create_graph=True)
-            loss = loss + 0.01 * torch.stack([grad.square().sum() for grad in grads]).sum()
-            optimizer.zero_grad(set_to_none=False)
-            loss.backward()
-            optimizer.step()
-            on_loss(loss.detach())
+
+    def loss() -> Tensor:
+        value = class_loss(model)()
+        grads = torch.autograd.grad(value, list(model.parameters()), create_graph=True)
+        return value + 0.01 * torch.stack([grad.square().sum() for grad in grads]).sum()
+
+    fit(watch, model, loss, optimizer, late_zero=partial(optimizer.zero_grad, set_to_none=False))
 
 
 @shape("SAM")
@@ -646,18 +675,7 @@ def train_sam(watch: Watch) -> None:
 @shape("a closure, as Lightning steps")
 def train_by_closure(watch: Watch) -> None:
     model = residual_net()
-    optimizer = adam(model)
-    with watch(Watched(model, optimizer)) as on_loss:
-        for _ in range(STEPS):
-
-            def closure() -> Any:
-                x, y = points()
-                optimizer.zero_grad()
-                loss = cross_entropy(model(x), y)
-                loss.backward()
-                return loss
-
-            on_loss(optimizer.step(closure))
+    fit_by_closure(watch, model, class_loss(model), adam(model), STEPS)
 
 
 @shape("LBFGS on all of the data")
@@ -665,16 +683,7 @@ def train_by_lbfgs(watch: Watch) -> None:
     model = mlp(WIDTH, 16, CLASSES)
     x, y = points()
     optimizer = torch.optim.LBFGS(model.parameters(), lr=0.5, max_iter=4)
-    with watch(Watched(model, optimizer)) as on_loss:
-        for _ in range(30):
-
-            def closure() -> Any:
-                optimizer.zero_grad()
-                loss = cross_entropy(model(x), y)
-                loss.backward()
-                return loss
-
-            on_loss(optimizer.step(closure))
+    fit_by_closure(watch, model, class_loss(model, lambda: (x, y)), optimizer, 30)
 
 
 # --- architectures ---
@@ -703,24 +712,22 @@ def convnet(norm: Callable[[int], nn.Module], depth: int = 4) -> nn.Sequential:
     return nn.Sequential(*layers, nn.AdaptiveAvgPool2d(2), nn.Flatten(), nn.Linear(64, CLASSES))
 
 
-def image_loss(model: nn.Module) -> Callable[[], Tensor]:
-    def loss() -> Tensor:
-        x, y = images()
-        return cross_entropy(model(x), y)
-
-    return loss
+def staged(blocks: Iterable[nn.Module], width: int) -> nn.Sequential:
+    """A convnet of blocks that begin with 8 features and end with `width`."""
+    stem, head = nn.Conv2d(1, 8, 3, padding=1), nn.Linear(width, CLASSES)
+    return nn.Sequential(stem, *blocks, nn.AdaptiveAvgPool2d(1), nn.Flatten(), head)
 
 
 @shape("plain convnet")
 def train_convnet(watch: Watch) -> None:
     model = convnet(lambda width: nn.Identity())
-    fit(watch, model, image_loss(model), adam(model, 3e-3), steps=60)
+    fit(watch, model, class_loss(model, images), adam(model, 3e-3), steps=60)
 
 
 @shape("plain convnet with batch norm")
 def train_normed_convnet(watch: Watch) -> None:
     model = convnet(nn.BatchNorm2d, 6)
-    fit(watch, model, image_loss(model), steps=60)
+    fit(watch, model, class_loss(model, images), steps=60)
 
 
 @shape("VGG")
@@ -729,7 +736,7 @@ def train_vgg(watch: Watch) -> None:
     for before, after in ((1, 8), (8, 16), (16, 32)):
         layers += [nn.Conv2d(before, after, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2)]
     model = nn.Sequential(*layers, nn.Flatten(), nn.Linear(128, 32), nn.ReLU(), nn.Linear(32, CLASSES))
-    fit(watch, model, image_loss(model), adam(model, 2e-3))
+    fit(watch, model, class_loss(model, images), adam(model, 2e-3))
 
 
 @shape("ResNet whose stages halve the map")
@@ -751,10 +758,8 @@ def train_resnet(watch: Watch) -> None:
             return y.relu()
 
     stages = [Stage(8, 8), Stage(8, 8), Stage(8, 16), Stage(16, 16), Stage(16, 32), Stage(32, 32)]
-    model = nn.Sequential(
-        nn.Conv2d(1, 8, 3, padding=1), *stages, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(32, CLASSES)
-    )
-    fit(watch, model, image_loss(model), steps=60)
+    model = staged(stages, 32)
+    fit(watch, model, class_loss(model, images), steps=60)
 
 
 @shape("inverted residuals, some without a skip")
@@ -773,10 +778,8 @@ def train_mobilenet(watch: Watch) -> None:
             return x + y if self.has_skip else y
 
     blocks = [Inverted(*sizes) for sizes in ((8, 8, 1), (8, 8, 1), (8, 8, 2), (8, 8, 1), (8, 16, 1), (16, 16, 1))]
-    model = nn.Sequential(
-        nn.Conv2d(1, 8, 3, padding=1), *blocks, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(16, CLASSES)
-    )
-    fit(watch, model, image_loss(model), adam(model, 3e-3), steps=60)
+    model = staged(blocks, 16)
+    fit(watch, model, class_loss(model, images), adam(model, 3e-3), steps=60)
 
 
 @shape("vision transformer")
@@ -796,18 +799,13 @@ def train_vit(watch: Watch) -> None:
             return y
 
     model = ViT()
-    fit(watch, model, image_loss(model))
+    fit(watch, model, class_loss(model, images))
 
 
 @shape("plain MLP, six layers")
 def train_mlp(watch: Watch) -> None:
     model = mlp(WIDTH, 64, 64, 64, 64, 64, CLASSES)
-
-    def loss() -> Tensor:
-        x, y = points()
-        return cross_entropy(model(x), y)
-
-    fit(watch, model, loss, steps=200)
+    fit(watch, model, class_loss(model), steps=200)
 
 
 @shape("torch's encoder and decoder")
@@ -985,11 +983,7 @@ class LoRA(nn.Module):
 @shape("LoRA")
 def train_lora(watch: Watch) -> None:
     model = GPT(2)
-    optimizer = adam(model, 3e-3)
-    for _ in range(60):  # pretraining
-        optimizer.zero_grad()
-        next_symbol_loss(model).backward()
-        optimizer.step()
+    pretrain(model, lambda: next_symbol_loss(model), 60)
     model.requires_grad_(False)
     for block in model.blocks:
         attention: Any = block[0]  # type: ignore[index]
@@ -1117,24 +1111,16 @@ def train_two_tasks(watch: Watch) -> None:
 @shape("a head on a frozen body")
 def train_head(watch: Watch) -> None:
     model = nn.Sequential(mlp(WIDTH, 64, 64).requires_grad_(False), nn.Linear(64, CLASSES))
-
-    def loss() -> Tensor:
-        x, y = points()
-        return cross_entropy(model(x), y)
-
-    fit(watch, model, loss, torch.optim.Adam(model[1].parameters(), 1e-2))
+    fit(watch, model, class_loss(model), adam(model[1], 1e-2))
 
 
 @shape("fine-tuning of a solved task")
 def train_solved(watch: Watch) -> None:
     model = residual_net()
     x, y = points()
-    optimizer = adam(model, 3e-3)
-    for _ in range(100):
-        optimizer.zero_grad()
-        cross_entropy(model(x), y).backward()
-        optimizer.step()
-    fit(watch, model, lambda: cross_entropy(model(x), y), adam(model, 1e-4), steps=150)
+    loss = class_loss(model, lambda: (x, y))
+    pretrain(model, loss, 100)
+    fit(watch, model, loss, adam(model, 1e-4), steps=150)
 
 
 @shape("small batches in bfloat16 with a model's own loss")
@@ -1187,7 +1173,7 @@ def train_with_mixup(watch: Watch) -> None:
         def forward(self, x: Tensor) -> Tensor:
             return x if torch.rand(()) < 0.2 else super().forward(x)
 
-    model = nn.Sequential(nn.Linear(WIDTH, WIDTH), *(Sometimes() for _ in range(4)), nn.Linear(WIDTH, CLASSES))
+    model = residual_net(4, Sometimes)
 
     def loss() -> Tensor:
         (x, y), share = points(), torch.rand(())
@@ -1225,12 +1211,7 @@ def train_with_restarts(watch: Watch) -> None:
     model = residual_net()
     optimizer = torch.optim.SGD(model.parameters(), 0.3, momentum=0.9, nesterov=True, weight_decay=1e-4)
     schedule = torch.optim.lr_scheduler.CosineAnnealingWarmRestarts(optimizer, 50)
-
-    def loss() -> Tensor:
-        x, y = points()
-        return cross_entropy(model(x), y)
-
-    fit(watch, model, loss, optimizer, steps=150, each=lambda step: schedule.step())
+    fit(watch, model, class_loss(model), optimizer, steps=150, each=lambda step: schedule.step())
 
 
 @shape("quantised weights, straight through")
@@ -1255,12 +1236,7 @@ def train_pruned(watch: Watch) -> None:
     for module in model:
         if isinstance(module, nn.Linear):
             torch.nn.utils.prune.random_unstructured(module, "weight", 0.8)
-
-    def loss() -> Tensor:
-        x, y = points()
-        return cross_entropy(model(x), y)
-
-    fit(watch, model, loss)
+    fit(watch, model, class_loss(model))
 
 
 @shape("spectral and weight norm")
@@ -1287,13 +1263,8 @@ def train_rezero(watch: Watch) -> None:
             y: Tensor = x + self.gate * self.mlp(x)
             return y
 
-    model = nn.Sequential(nn.Linear(WIDTH, WIDTH), *(ReZero() for _ in range(8)), nn.Linear(WIDTH, CLASSES))
-
-    def loss() -> Tensor:
-        x, y = points()
-        return cross_entropy(model(x), y)
-
-    fit(watch, model, loss, adam(model, 3e-3))
+    model = residual_net(8, ReZero)
+    fit(watch, model, class_loss(model), adam(model, 3e-3))
 
 
 @shape("heads along the way")
@@ -1357,11 +1328,7 @@ def train_federated(watch: Watch) -> None:
                     p.lerp_(start[name], 0.3)
                     start[name] = p.clone()
 
-    def loss() -> Tensor:
-        x, y = points()
-        return cross_entropy(model(x), y)
-
-    fit(watch, model, loss, each=average)
+    fit(watch, model, class_loss(model), each=average)
 
 
 @shape("adversarial examples")
@@ -1451,9 +1418,4 @@ def train_rare(watch: Watch) -> None:
 @shape("language model from noise of one sample")
 def train_one_sample(watch: Watch) -> None:
     model = GPT(2)
-
-    def loss() -> Tensor:
-        x = symbols()[:1]
-        return cross_entropy(model(x[:, :-1]).flatten(0, 1), x[:, 1:].flatten())
-
-    fit(watch, model, loss, torch.optim.SGD(model.parameters(), 0.1), steps=300)
+    fit(watch, model, lambda: next_symbol_loss(model, 1), torch.optim.SGD(model.parameters(), 0.1), steps=300)
