@@ -20,6 +20,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+import numpy as np
 import torch
 
 from benchmarks.report import Figure, heading, show
@@ -27,6 +28,7 @@ from models.insight.baseline import BETTER_BELOW, LUCK, accuracy_of_guessing, lo
 from models.insight.outcome import LEARNS, OUTCOMES, final_loss, outcome
 from models.insight.sentences import sentences_at
 from models.insight.verdict import verdicts
+from models.papers.judging import interval
 from models.spec import ARRANGEMENTS, TASKS, RunConfig, knobs
 from models.spec.arrangements import arranged_fields
 from models.spec.budget import step_seconds
@@ -264,18 +266,9 @@ def figures(runs: Sequence[Judged]) -> Iterator[Figure]:
 
 def share(name: str, wrong: Sequence[bool], goal: float = MAX_WRONG) -> Figure:
     """A share of wrong words beside its goal."""
-    low, high = wilson(sum(wrong), len(wrong))
+    value, low, high = interval(np.array(wrong, bool)) if wrong else (0.0, 0.0, 1.0)
     note = f"{sum(wrong)} of {len(wrong)}, {low:.1%} to {high:.1%}"
-    return Figure(name, sum(wrong) / max(1, len(wrong)), at_most=goal, note=note)
-
-
-def wilson(count: int, total: int, z: float = 1.96) -> tuple[float, float]:
-    """The 95 % interval of a share (Wilson 1927)."""
-    if not total:
-        return 0.0, 1.0
-    p, n = count / total, total
-    middle, spread = p + z * z / (2 * n), z * math.sqrt(p * (1 - p) / n + z * z / (4 * n * n))
-    return max(0.0, (middle - spread) / (1 + z * z / n)), min(1.0, (middle + spread) / (1 + z * z / n))
+    return Figure(name, value, at_most=goal, note=note)
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -3,20 +3,12 @@
 import json
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
-from benchmarks.battery import (
-    Judged,
-    contradictions,
-    drawn,
-    figures,
-    judged,
-    linear_accuracy,
-    main,
-    trained,
-    wilson,
-)
+from benchmarks.battery import Judged, contradictions, drawn, figures, judged, linear_accuracy, main, trained
 from models.insight.sentences import sentences_at
+from models.papers.judging import interval
 from models.spec import RunConfig
 
 FEW = [cfg for cfg in drawn(31, 60, steps=40, max_seconds=0.25) if cfg.batch < 64][:5]
@@ -60,8 +52,7 @@ def test_a_cut_net_learns_what_lines_part():
 
 def test_shares_have_the_interval_of_wilson():
     """2 of 60: the roots of (p - 1/30)^2 = z^2 p (1 - p) / 60."""
-    low, high = wilson(2, 60)
-    for p in (low, high):
+    for p in interval(np.arange(60) < 2)[1:]:
         assert (p - 1 / 30) ** 2 == pytest.approx(1.96**2 * p * (1 - p) / 60)
     wrong = [replace(HEALTHY, outcome="gets stuck"), replace(HEALTHY, kinds=("vanishing",))]
     shares = {figure.name: figure.value for figure in figures([HEALTHY] * 3 + wrong)}
