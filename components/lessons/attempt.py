@@ -126,8 +126,10 @@ def _draw_run(lesson: Lesson, cfg: RunConfig) -> bool:
     loss = Chart("Loss of the attempt", span=COLUMNS, figure=figures.loss(cfg), height=260)
     verdict = st.container()  # above the player, so that it appears in view
     step = player(name, [cfg], [loss], scope=" the attempt").step
-    if runs.is_at_end(step, [log]):
+    if runs.is_at_end(step, [log]) and ATTEMPT_FINISHED.of(name).get() != cfg:
         ATTEMPT_FINISHED.of(name).put(cfg)
+        result = "passed" if check(lesson.challenge, cfg, log.trace()).passed else "not passed"
+        homework.note(f"Challenge of {lesson.title}, {result}: {urlencode(cfg.to_query()) or 'the default network'}")
     is_finished = ATTEMPT_FINISHED.of(name).get() == cfg and log.done
     with verdict:
         _draw_verdict(lesson, cfg, log if is_finished else None)
@@ -140,8 +142,6 @@ def _draw_verdict(lesson: Lesson, cfg: RunConfig, log: RequestedLog | None) -> N
         st.caption(TEXTS("not judged yet"))
         return
     verdict = check(lesson.challenge, cfg, log.trace())
-    result = "passed" if verdict.passed else "not passed"
-    homework.note(f"Challenge of {lesson.title}, {result}: {urlencode(cfg.to_query()) or 'the default network'}")
     for condition in verdict.reached:
         st.markdown(f":material/check: {condition}")
     for condition in verdict.missing:

@@ -12,6 +12,7 @@ from components.classroom import route
 from models.lessons import homework as links
 from models.lessons.homework import checked, handed_in, homework_from, new_homework, use_secret_of
 from tests.app_page import address, by_link, press, sound, walk, words
+from tests.player_page import rests
 
 pytestmark = pytest.mark.usefixtures("trainer_in_this_process")
 DEEDS = [("2026-11-27 10:00:00 UTC", "lessons?lesson=final"), ("2026-11-27 10:01:00 UTC", "Guess")]
@@ -110,6 +111,17 @@ def test_links_and_texts_are_this_servers_alone(tmp_path: Path, monkeypatch: pyt
     gone = client.get("/homework", params={"t": made.token, "code": made.code})
     assert (gone.status_code, "homework" in client.cookies) == (303, False)
     assert client.get("/homework", params={"t": "forged"}).status_code == 404
+
+
+def test_a_judged_challenge_is_recorded_once() -> None:
+    page, _ = opened("lessons?lesson=final", "lessons")
+    page.radio[0].set_value(page.radio[0].options[0])
+    page = sound(rests(press(sound(page.run()), "This is my guess")).run())
+    page = rests(page, name="attempt_final")
+    for _ in range(3):
+        sound(page.run())
+    (record,) = visit._records.values()
+    assert len([deed for _, deed in record.deeds if deed.startswith("Challenge of")]) == 1
 
 
 def test_records_of_homework_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
