@@ -20,6 +20,7 @@ from models.content import Texts
 from models.lessons.homework import (
     CODE_LENGTH,
     MAX_ANSWER_CHARS,
+    MAX_DEED_CHARS,
     MAX_DEEDS,
     MAX_NAME_CHARS,
     Homework,
@@ -40,9 +41,13 @@ HOMEWORK_OPENED = Key("homework_opened", "")  # the token whose code was typed
 
 @dataclass
 class _Record:
-    """What was done in a homework by one browser: times and texts. `client`: digest of its address."""
+    """What was done in a homework by one browser: times and texts. `client`: digest of its address.
+
+    `last`: hash of the last text, which is kept in part.
+    """
 
     client: str
+    last: int = 0
     deeds: list[tuple[str, str]] = field(default_factory=list)
 
 
@@ -84,8 +89,9 @@ def note(deed: str) -> None:
         _records[key] = record
         if len(_records) > MAX_RECORDS:
             _drop_one()
-        if len(record.deeds) < MAX_DEEDS and deed not in [last for _, last in record.deeds[-1:]]:
-            record.deeds.append((now(), deed))
+        if len(record.deeds) < MAX_DEEDS and record.last != hash(deed):
+            record.last = hash(deed)
+            record.deeds.append((now(), deed[:MAX_DEED_CHARS]))
 
 
 def _drop_one() -> None:
@@ -107,11 +113,11 @@ def draw(page: str) -> None:
         st.text_input(TEXTS("name"), key=NAME_WIDGET, max_chars=MAX_NAME_CHARS, persist_state="session")
         st.text_area(TEXTS("answer"), key=ANSWER_WIDGET, max_chars=MAX_ANSWER_CHARS, persist_state="session")
         name = str(session.widget_value(NAME_WIDGET, ""))
-        with _lock:
-            record = _records.get((following.member(), homework.token))
-            deeds = list(record.deeds) if record is not None else []
-        text = handed_in(homework, name, str(session.widget_value(ANSWER_WIDGET, "")), deeds)
         if name.strip():
+            with _lock:
+                record = _records.get((following.member(), homework.token))
+                deeds = list(record.deeds) if record is not None else []
+            text = handed_in(homework, name, str(session.widget_value(ANSWER_WIDGET, "")), deeds)
             st.download_button(TEXTS("save"), text, "homework.txt", "text/plain", icon=":material/download:")
             st.code(text, language=None, wrap_lines=True, height=240)
         else:

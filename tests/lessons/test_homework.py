@@ -134,3 +134,6 @@ def test_records_of_homework_are_bounded(monkeypatch: pytest.MonkeyPatch) -> Non
             sound(page.run())
     assert len(visit._records) == 3
     assert {len(record.deeds) for record in visit._records.values()} == {2}
+    by_link("attention.py", homework=new_homework("start", (), "nonce").token, wish="2" * 9000)
+    kept = [deed for record in visit._records.values() for _, deed in record.deeds]
+    assert max(map(len, kept)) == links.MAX_DEED_CHARS
