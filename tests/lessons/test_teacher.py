@@ -347,6 +347,15 @@ def test_homework_opens_the_playground_as_it_stands_or_the_link_of_any_page() ->
     assert "is no page, lesson or question" in words(sound(page.run()))
 
 
+def test_a_too_long_link_has_no_qr_code(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("components.shell.address.app_url", lambda: "https://host")
+    page = opened("teacher")
+    assert [one for one in page.get("html") if "QR code" in one.proto.body]
+    page.text_input(key="teacher_page").set_value(f"https://host/attention?wish={'2' * 1900}")
+    assert homework_of(sound(page.run())).stop.startswith("attention")
+    assert not [one for one in page.get("html") if "QR code" in one.proto.body]
+
+
 def test_the_qr_code_is_of_the_link_that_is_handed_out() -> None:
     link = "https://host/base/join?c=ABCD"
     said = qr_code_html(link)
