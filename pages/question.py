@@ -3,13 +3,10 @@
 import streamlit as st
 
 from components.classroom import board, following
-from components.shell import projector
-from models.lessons.board import ClassState
+from models.lessons.questions import ASK
 
-state: ClassState | None = following.shown_state()
-if projector.is_on():
-    projector.enlarge()
-if state is None or not state.stop.startswith("?"):
+state = following.shown_state()
+if state is None or not state.stop.startswith(ASK):
     st.title("A question", anchor=False)
     st.info(board.TEXTS("no question"))
 else:

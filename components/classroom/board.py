@@ -35,7 +35,7 @@ def draw_question(state: ClassState, text: str, draw_picture: Callable[[], None]
     for number, question in enumerate(state.open_questions, start=1):
         _draw_options(question, _numbered_title(number, question) if len(state.open_questions) > 1 else "")
     if refusal := CLASS_REFUSED.pop():
-        st.warning(refusal)
+        st.warning(escape_markdown(refusal))
     st.caption(TEXTS("change it"))
     if not following.keeps_member():
         st.html(f'<p class="class-not-kept">{TEXTS("not kept")}</p>')

@@ -2,14 +2,16 @@
 
 import streamlit as st
 
+from components.player.view import as_sentence
 from components.shell import address
 from components.shell.copy_link import PageButton
 from components.shell.session import Key
 from models.content import Texts
 from models.lessons.board import board
 from models.lessons.plan import DEFAULT_PLAN, Plan, PlannedStop, plan_from
-from models.lessons.stops import NO_STOPS, START, read_stop, title_of
+from models.lessons.stops import NO_STOPS, START, claim_of, read_stop, title_of
 from models.spec.bounds import MAX_STOPS
+from models.spec.query import escape_markdown
 
 TEXTS = Texts("teacher")
 PLAN_PARAMETER = "plan"
@@ -35,11 +37,12 @@ def put_plan(text: str) -> None:
 
 def link_text() -> str:
     """The plan in an address; as it was written where something in it is wrong, so that it can be corrected."""
-    return TEACHER_PLAN.get() if plan().faults else plan().link
+    now = plan()
+    return TEACHER_PLAN.get() if now.faults else now.link
 
 
 def add(text: str) -> str:
-    """Adds what a link, a name or the lines of a question name to the plan. Returns a sentence that says what was done.
+    """Adds what a link, a name or the lines of a question name to the plan. Returns as Markdown what was done.
 
     ValueError with the reason for a refusal.
     """
@@ -51,8 +54,13 @@ def add(text: str) -> str:
         raise ValueError(f"a plan has at most {MAX_STOPS} stops")
     written = TEACHER_PLAN.get() if now.faults else now.text
     put_plan(f"{written}\n\n{stop}")
-    changed = f" {remark[:1].upper()}{remark[1:]}." if remark else ""
-    return f"In the plan: {title_of(stop)}.{changed}"
+    changed = f" {escape_markdown(as_sentence(remark))}" if remark else ""
+    return f"In the plan: {title(stop)}.{changed}"
+
+
+def title(stop: str) -> str:
+    """A stop's title as Markdown; nothing that was typed is formatted."""
+    return escape_markdown(title_of(stop)) if "?" in stop and not claim_of(stop) else title_of(stop)
 
 
 def page_button(page: str) -> PageButton | None:
@@ -67,7 +75,7 @@ def _add_page(page: str, link: str) -> None:
     try:
         st.toast(add(f"{page}?{link.partition('?')[2].partition('#')[0]}"))
     except ValueError as error:
-        st.toast(TEXTS("not added", reason=str(error)))
+        st.toast(TEXTS("not added", reason=escape_markdown(str(error))))
 
 
 def adopt(text: str) -> None:
@@ -80,4 +88,4 @@ def remember_address() -> None:
     """Keeps the plan in the Teacher page's address."""
     if TEACHER_PLAN.get():
         PLAN_ADDRESSED.put(link_text())
-        address.collect_changes({PLAN_PARAMETER: link_text()})
+        address.collect_changes({PLAN_PARAMETER: PLAN_ADDRESSED.get()})

@@ -11,6 +11,7 @@ import streamlit as st
 from components.classroom.desk import TEXTS
 from components.classroom.text_file import open_text_file
 from components.controls import form, shown_config
+from components.player.view import as_sentence
 from components.shell import address, hidden_parts, language, projector, qr, session
 from components.shell.session import Key
 from models.lessons import stops
@@ -52,7 +53,7 @@ def draw(draw_reachability: Callable[[], None]) -> None:
     try:
         stop = read_stop(chosen.page)[0] if chosen.page.strip() else chosen.target
     except ValueError as error:
-        st.error(escape_markdown(f"{error}."[:1].upper() + f"{error}."[1:]))
+        st.error(escape_markdown(as_sentence(str(error))))
         return
     stop = playground if stop == stops.PLAYGROUND and not chosen.page.strip() else stop
     page, query = page_of(stop)

@@ -18,6 +18,7 @@ from components.classroom import answers, board, desk, following, ways_in
 from components.classroom.desk import PLAN_PARAMETER, TEACHER_CLASS, TEACHER_PLAN, TEXTS
 from components.classroom.text_file import open_text_file
 from components.controls import drive, shown_config
+from components.player.view import as_sentence
 from components.shell import address, language, memory, session, visitor
 from components.shell.session import Key
 from components.teacher import handout, seat, worksheet
@@ -155,8 +156,8 @@ def _draw_class(code: str, key: str, state: ClassState, plan: Plan) -> None:
     with left:
         remark = " · **on their own now**" if state.loose else ""
         if state.at + 1 < len(state.plan):
-            remark += f" · next: {_title(state.plan[state.at + 1])}"
-        st.markdown(f"Shown now, {state.at + 1} of {len(state.plan)}: **{_title(state.stop)}**{remark}")
+            remark += f" · next: {desk.title(state.plan[state.at + 1])}"
+        st.markdown(f"Shown now, {state.at + 1} of {len(state.plan)}: **{desk.title(state.stop)}**{remark}")
         with st.container(horizontal=True):
             _draw_lead_buttons(code, key, state)
         drive.draw(code, key, state)
@@ -180,11 +181,6 @@ def _planned(state: ClassState, plan: Plan) -> PlannedStop:
     planned, page = state.plan[state.at], stops.page_of(state.stop)[0]
     is_driven = page in following.WITH_CONTROLS and page == stops.page_of(planned)[0]
     return plan.entry(planned if is_driven and state.stop not in plan.stops else state.stop)
-
-
-def _title(stop: str) -> str:
-    """A stop's title as Markdown; nothing that was typed is formatted."""
-    return escape_markdown(title_of(stop)) if "?" in stop and not stops.claim_of(stop) else title_of(stop)
 
 
 def _draw_lead_buttons(code: str, key: str, state: ClassState) -> None:
@@ -389,7 +385,7 @@ def _use_stop(stop: str, use: Callable[[str], object]) -> None:
     try:
         use(stop)
     except ValueError as error:
-        STOP_REFUSED.put(f"{error}."[:1].upper() + f"{error}."[1:])
+        STOP_REFUSED.put(as_sentence(str(error)))
 
 
 def _use_question(use: Callable[[str], object]) -> None:

@@ -11,6 +11,7 @@ from models.claims.claims import CLAIMS
 from models.content import Texts
 from models.lessons import stops
 from models.lessons.lessons import LESSONS
+from models.lessons.questions import OwnQuestion
 from models.spec import RunConfig
 
 TEXTS = Texts("teacher")
@@ -60,7 +61,8 @@ def _question(stop: str, question: str) -> str:
         text = LESSONS[stop].question
     elif claim := stops.claim_of(stop):
         text = CLAIMS[claim].question
-    options = "".join(f"<li>{_marked(option)}</li>" for option in poll.options)
+    marked = escape if isinstance(poll, OwnQuestion) else _marked
+    options = "".join(f"<li>{marked(option)}</li>" for option in poll.options)
     answer = f"<ul>{options}</ul>" if options else f"<p>{escape(TEXTS('number'))}: {'_' * 20}</p>"
     paragraph = "" if stop == question and poll.title == text else f"<p>{_marked(text)}</p>"  # it is the heading
     return f"{paragraph}{answer}<p>{escape(TEXTS('because'))}</p>{ROOM}"

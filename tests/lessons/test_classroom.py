@@ -8,7 +8,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from html import escape
-from urllib.parse import parse_qsl, urlsplit
+from urllib.parse import parse_qsl, quote, urlsplit
 
 import pytest
 import uvicorn
@@ -397,7 +397,7 @@ def test_every_stop_of_the_plans_that_come_with_the_app_is_shown(board: Board, k
 
 @pytest.mark.parametrize("text", prepared_plans().values(), ids=prepared_plans())
 def test_a_worksheet_asks_all_and_answers_nothing(text: str) -> None:
-    plan = plan_from(f"{text}\n? Which <b>one</b>?\n- this\n* that\n\nplayground?depth=8\n\ncompare")
+    plan = plan_from(f"{text}\n? Which <b>one</b>?\n- this\n* `th**a**t`\n\nplayground?depth=8\n\ncompare")
     page = worksheet(plan.title, plan.stops)
     assert "<b>one</b>" not in page
     assert "<script" not in page
@@ -478,6 +478,17 @@ def test_a_stop_added_on_another_page_outlives_the_way_back() -> None:
         page = back(page, **before) if way == "Back" else walk(page, "teacher.py")
         assert page.text_area(key="teacher_plan").value == "start\n\ncompare"
         assert address(page)["plan"] == "start,compare"
+
+
+@pytest.mark.parametrize("link", [f"/?{key}={quote(HOSTILE)}" for key in ("search", "claim")], ids=["added", "refused"])
+def test_what_is_added_is_said_as_text(link: str) -> None:
+    def page(link: str) -> None:
+        from components.classroom import desk
+
+        desk._add_page("claims", link)
+
+    (toast,) = sound(AppTest.from_function(page, args=(link,), default_timeout=PATIENCE).run()).toast
+    assert escape_markdown(HOSTILE)[:35] in toast.value
 
 
 def test_an_address_alone_opens_no_class_and_its_key_is_no_strangers(board: Board, key: str) -> None:
