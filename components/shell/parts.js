@@ -3,6 +3,7 @@
 {
   const KEYS = ["instrument", "closer", "part", "panel"]
   const LOOK_MILLISECONDS = 100 // between two looks at where the part lies
+  const WAIT_MILLISECONDS = 60_000 // for the part, which a page may not have
   const SETTLED_MILLISECONDS = 5000 // after the part has last moved, because what stands above it was still drawn
   const VISITOR_EVENTS = ["wheel", "touchstart", "keydown", "pointerdown"] // that end the scrolling
   const READ_SHARE = 1 / 3 // of the window's height: a heading above this line is what the visitor reads
@@ -34,17 +35,17 @@
   // Scrolls to the part that `find` returns, once there is one, and again while it moves.
   const scrollTo = (find, behavior) => {
     stopScrolling()
-    let at, movedAt
+    let at
+    let endsAt = performance.now() + WAIT_MILLISECONDS
     const look = () => {
+      if (performance.now() > endsAt) return stopScrolling()
       const part = find()
-      if (!part) return
-      if (part.matches("details:not([open]) > summary")) part.click()
-      const place = Math.round(part.getBoundingClientRect().top + pane().scrollTop)
-      if (place !== at) {
-        at = place
-        movedAt = performance.now()
-        pane().scrollTo({ top: place - coveredHeight(), behavior })
-      } else if (performance.now() - movedAt > SETTLED_MILLISECONDS) stopScrolling()
+      if (part?.matches("details:not([open]) > summary")) part.click()
+      const place = part && Math.round(part.getBoundingClientRect().top + pane().scrollTop)
+      if (place === at) return
+      at = place
+      endsAt = performance.now() + (part ? SETTLED_MILLISECONDS : WAIT_MILLISECONDS)
+      if (part) pane().scrollTo({ top: place - coveredHeight(), behavior })
     }
     const timer = setInterval(look, LOOK_MILLISECONDS)
     const listeners = new AbortController()

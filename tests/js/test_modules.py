@@ -1,4 +1,4 @@
-"""Runs the tests of the player's pure modules in Node."""
+"""Runs the tests of the player's pure modules, and of a script of every page, in Node."""
 
 import subprocess
 from pathlib import Path
