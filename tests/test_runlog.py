@@ -286,6 +286,7 @@ from models.training import Run
 from models.training.log_writer import append_to_log, begin_log
 run, log = Run(RunConfig(depth=3, width=16, batch=8, steps=20, device="cpu")), RunLog(Path(sys.argv[1]))
 begin_log(run, log)
+sys.dont_write_bytecode = True  # a module cut off at the limit could not be imported any more
 resource.setrlimit(resource.RLIMIT_FSIZE, (1000, resource.RLIM_INFINITY))
 run.advance(9)
 append_to_log(run, log)

@@ -236,6 +236,7 @@ SHORT = ["--set", "depth=2", "--set", "width=16", "--set", "device=cpu", "--step
 NO_DISK = """
 import resource, sys
 from models.cli import main
+sys.dont_write_bytecode = True  # a module cut off at the limit could not be imported any more
 resource.setrlimit(resource.RLIMIT_FSIZE, (2000, resource.RLIM_INFINITY))
 sys.exit(main(sys.argv[1:]))
 """
