@@ -40,8 +40,10 @@ def find_rise(losses: Sequence[float]) -> Course | None:
     is_large = low > 0 and now >= (1 + MIN_RISE) * low and now - low >= MIN_LOST_PART * (first - low)
     if not is_large:
         return None
-    errors = [pvariance(losses[start:end]) / (end - start) for start, end in (windows[lowest], windows[-1])]
-    if now - low < MIN_STANDARD_ERRORS * math.sqrt(sum(errors)):
+    compared = [losses[start:end] for start, end in (windows[lowest], windows[-1])]
+    scale = max(abs(loss) for window in compared for loss in window)  # squares of large losses are beyond a float
+    errors = [pvariance([loss / scale for loss in window]) / len(window) for window in compared]
+    if now - low < MIN_STANDARD_ERRORS * math.sqrt(sum(errors)) * scale:
         return None
     start, end = windows[lowest]
     return Course((start + end - 1) // 2, low, now)

@@ -135,7 +135,7 @@ class Faults:
 
         Once a step is what SAM does, or a loop that looks at a gradient first.
         """
-        (discarded,) = recording.fact("discarded", row) or [0]
+        discarded = max(recording.fact("discarded", row), default=0)
         if discarded < MIN_DISCARDED:
             self._discarded_steps = []
             return None
@@ -153,7 +153,7 @@ class Faults:
         """Finds updates whose gradient is the sum of the mean losses of several small batches."""
         if not recording.fact("loss_form", row):  # looked at in some rows only
             return self._sum_of_means
-        (count,) = recording.fact("undivided", row) or [0]
+        count = max(recording.fact("undivided", row), default=0)
         self._undivided_steps = [*self._undivided_steps, recording.steps[row]] if count else []
         self._sum_of_means = None
         if len(self._undivided_steps) >= MIN_UNDIVIDED_ROWS:

@@ -169,6 +169,7 @@ class Findings:
             sentence = rise_sentence(since, rise)
         elif (
             kind == CLASSES
+            and classes > 1
             and self._updates.moved > MIN_MOVED
             and (rise := find_flat(self._losses, MIN_GUESSING * math.log(classes) * self._loss_unit)) is not None
         ):

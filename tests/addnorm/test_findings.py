@@ -46,6 +46,12 @@ def test_a_run_that_goes_well_has_no_findings() -> None:
     assert told(falling[:1]).sentence("findings", 0) == ""
 
 
+@pytest.mark.parametrize("fact", [{"discarded": [2, 3]}, {"undivided": [3, 4]}, {"loss_form": [1, 0, 0]}])
+def test_facts_no_recorder_writes_are_no_error(fact: dict[str, Any]) -> None:
+    rows = [{"loss": 1.0, "update": [0.01, 0.01], "loss_form": [1, 4, 0]} | fact for _ in range(120)]
+    assert "AN-L2" not in {finding.id for finding in told(rows).findings}
+
+
 def course(length: int, height: Callable[[float], float], noise: float = 0.02) -> list[float]:
     """Noisy losses over relative time from 0 to 1."""
     draw = random.Random(0)
@@ -56,6 +62,7 @@ RISES = {
     "down and up again": course(240, lambda time: 1 + 4 * abs(time - 0.5)),
     "down and up again in 80 steps": course(80, lambda time: 1 + 4 * abs(time - 0.5)),
     "from 2 to 4": course(100, lambda time: 2 + 2 * time),
+    "beyond the root of the largest float": course(240, lambda time: 1e160 * (1 + 4 * abs(time - 0.5))),
 }
 FALLS = {
     "a power law over 100,000 rows": course(100_000, lambda time: 3 * (1 + 1e5 * time) ** -0.05, 0.1),
