@@ -577,12 +577,12 @@ class Board:
         return bars.counts() if bars is not None else None
 
     def results(self, code: str) -> list[tuple[str, str, Result]]:
-        """(stop, question, result) for each question of a revealed stop, in the plan's order."""
+        """(stop, question, result) for each question of a revealed stop: in the plan's order, then as revealed."""
         with self._lock:
             class_ = self._classes.get(code)
             if class_ is None:
                 return []
-            ordered = [*filter(class_.revealed.get, class_.plan), *(class_.revealed.keys() - {*class_.plan})]
+            ordered = dict.fromkeys([*filter(class_.revealed.get, class_.plan), *class_.revealed])
             return [(stop, question, class_.revealed[stop]) for stop in ordered for question in questions_of(stop)]
 
     # --- the caller holds the lock ---

@@ -247,6 +247,11 @@ def test_the_results_are_those_of_what_was_revealed(board: Board, key: str) -> N
         *((START, question) for question in START_POLLS),
         (LESSON, LESSON),
     ]
+    others = [stop for stop in LESSONS if stop not in (LESSON, "skip")]
+    for stop in others:
+        board.show(CODE, key, stop)
+        board.reveal(CODE, key)
+    assert [stop for stop, _, _ in board.results(CODE)][len(START_POLLS) + 1 :] == others, "as they were revealed"
 
 
 def test_who_is_connected_is_counted_and_how_many_of_them_answered(board: Board, key: str, clock: Clock) -> None:
