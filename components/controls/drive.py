@@ -12,8 +12,8 @@ from components.shell.session import Key
 from models.content import Texts
 from models.lessons import stops
 from models.lessons.board import ClassState, board
-from models.spec import ARRANGEMENTS, RunConfig, arrangement_of, knobs
-from models.spec.arrangements import architecture_fields
+from models.spec import RunConfig, arrangement_of, knobs
+from models.spec.arrangements import overrides_at_depth
 from models.spec.budget import budget_refusal
 from models.spec.rules import all_repairs
 
@@ -114,11 +114,7 @@ def _changed(cfg: RunConfig, name: str, value: Any) -> RunConfig:
     """The nearest legal net with another value; exceptions of single blocks follow its depth."""
     fields = {field: getattr(cfg, field) for field in knobs()} | {name: value}
     if name == "depth":
-        arrangement = arrangement_of(cfg)
-        if arrangement and ARRANGEMENTS[arrangement].mixed:
-            fields |= {"overrides": architecture_fields(arrangement, value)["overrides"]}
-        else:
-            fields["overrides"] = tuple(override for override in cfg.overrides if override[0] <= value)
+        fields["overrides"] = overrides_at_depth(arrangement_of(cfg), cfg.overrides, value)
     try:
         return RunConfig(**fields)
     except ValueError:

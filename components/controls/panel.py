@@ -18,7 +18,7 @@ from components.shell.sources import with_links
 from models.insight.theory import preserving_init_gain
 from models.lessons.glossary import ARRANGEMENT
 from models.spec import ARRANGEMENTS, NET_DEFAULTS, TASKS, RunConfig, arrangement_of, knobs
-from models.spec.arrangements import architecture_fields
+from models.spec.arrangements import architecture_fields, overrides_at_depth
 from models.spec.knob import Knob
 from models.spec.overrides import Override
 
@@ -164,12 +164,8 @@ def _adapt_to_net() -> None:
 
 def _adapt_to_depth() -> None:
     """Sets the exceptions of a mixed arrangement for the new depth; otherwise drops those of removed blocks."""
-    arrangement, depth = CURRENT_ARRANGEMENT.get(), int(session.field("depth"))
-    if arrangement in ARRANGEMENTS and ARRANGEMENTS[arrangement].mixed:
-        overrides = architecture_fields(arrangement, depth)["overrides"]
-    else:
-        overrides = tuple(override for override in session.field("overrides", ()) if override[0] <= depth)
-    put({"overrides": overrides})
+    overrides, depth = session.field("overrides", ()), int(session.field("depth"))
+    put({"overrides": overrides_at_depth(CURRENT_ARRANGEMENT.get(), overrides, depth)})
 
 
 ON_CHANGE = {"net": _adapt_to_net, "depth": _adapt_to_depth}  # callbacks that set further fields

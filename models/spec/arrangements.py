@@ -6,7 +6,7 @@ from typing import Any
 
 from models.spec.fields import Fields
 from models.spec.knob import VOCABULARY, VocabularyChoice, describe
-from models.spec.overrides import mix_ln_overrides
+from models.spec.overrides import Override, mix_ln_overrides
 from models.spec.vocabulary import NET_DEFAULTS
 
 
@@ -99,6 +99,13 @@ def architecture_fields(arrangement: str, depth: int) -> dict[str, Any]:
     entry = ARRANGEMENTS[arrangement]
     fields = PLAIN_FIELDS | dict(entry.fields)
     return fields | {"overrides": mix_ln_overrides(depth)} if entry.mixed else fields
+
+
+def overrides_at_depth(arrangement: str | None, overrides: tuple[Override, ...], depth: int) -> tuple[Override, ...]:
+    """The exceptions of single blocks at another depth: a mixed arrangement's own, else those of blocks that stay."""
+    if arrangement in ARRANGEMENTS and ARRANGEMENTS[arrangement].mixed:
+        return mix_ln_overrides(depth)
+    return tuple(override for override in overrides if override[0] <= depth)
 
 
 def arrangement_of(cfg: Fields) -> str | None:

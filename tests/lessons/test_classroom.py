@@ -34,7 +34,7 @@ from models.lessons import board as module
 from models.lessons.board import Board, is_valid_member
 from models.lessons.lessons import LESSONS
 from models.lessons.plan import DEFAULT_PLAN, plan_from, prepared_plans
-from models.lessons.stops import START_POLLS, page_of, poll_of, questions_of
+from models.lessons.stops import START_POLLS, page_of, playground_stop, poll_of, questions_of
 from models.service.client import Requester, key_of, trainer
 from models.spec import RunConfig
 from models.spec.bounds import MAX_CLASSES_PER_ADDRESS, MAX_WRONG_CODES
@@ -336,6 +336,21 @@ def test_a_claim_is_voted_on_and_its_experiment_judges_the_votes(board: Board, k
 
 
 HOSTILE = "<img src=x onerror=alert(1)> **[a](http://b)**"
+
+
+def test_exceptions_follow_the_depth_of_a_driven_net(board: Board, key: str) -> None:
+    for before, after in (
+        (RunConfig.arranged("Mix-LN", depth=24), RunConfig.arranged("Mix-LN", depth=8)),
+        (
+            RunConfig(depth=24, overrides=((2, "norm", "none"), (9, "norm", "none"))),
+            RunConfig(depth=8, overrides=((2, "norm", "none"),)),
+        ),
+    ):
+        board.show(CODE, key, playground_stop(before))
+        teacher = desk(**{"class": CODE, "key": key})
+        teacher.number_input(key="drive_depth").set_value(8)
+        sound(teacher.run())
+        assert board.state_of(CODE).stop == playground_stop(after)  # type: ignore[union-attr]
 
 
 def test_a_question_of_the_teachers_is_text_on_every_page(board: Board, key: str) -> None:
