@@ -682,9 +682,14 @@ def new_code() -> str:
 
 
 def code_from(text: str) -> str:
-    """Normalises a typed code; "" if it cannot be one."""
-    code = re.sub(r"[\s-]", "", text[:40]).upper()
+    """The code of a class in a typed text; "" if it cannot be one."""
+    code = typed_code(text)
     return code if is_valid_code(code) else ""
+
+
+def typed_code(text: str) -> str:
+    """A typed code of any kind in capitals, without spaces and hyphens."""
+    return re.sub(r"[\s-]", "", text[:40]).upper()
 
 
 def is_valid_code(code: str) -> bool:

@@ -17,7 +17,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from models.lessons.plan import plain
+from models.lessons.board import CODE_LETTERS, typed_code
+from models.lessons.questions import plain
 from models.lessons.stops import read_stop, title_of
 from models.log import error_facts, event
 from models.spec.bounds import MAX_STOP_CHARS
@@ -27,7 +28,7 @@ MAX_TOKEN_CHARS = 2 * MAX_STOP_CHARS
 MAX_NAME_CHARS, MAX_ANSWER_CHARS = 60, 2000
 MAX_DEEDS, MAX_DEED_CHARS = 100, 200
 MAX_HANDED_IN_CHARS = 500_000  # of all texts that are checked at once
-CODE_LETTERS, CODE_LENGTH = "ABCDEFGHJKLMNPQRSTUVWXYZ", 8
+CODE_LENGTH = 8
 SIGNATURE = re.compile(r"Signature: ([0-9a-f]{64})")
 HEADING, NAME, OPENED, HANDED_IN, TRIES, ANSWER = "Homework: ", "Name: ", "Opened: ", "Handed in: ", "Tries: ", "| "
 
@@ -55,8 +56,7 @@ class Homework:
 
     def opens(self, typed: str) -> bool:
         """Whether a typed code is the homework's."""
-        code = re.sub(r"[\s-]", "", typed[:40]).upper()
-        return hmac.compare_digest(code.encode(errors="replace"), self.code.encode())
+        return hmac.compare_digest(typed_code(typed).encode(errors="replace"), self.code.encode())
 
 
 @dataclass(frozen=True)
