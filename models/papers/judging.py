@@ -16,10 +16,11 @@ HOLDS = "holds here"
 PARTLY = "holds in part"
 NOT_HERE = "does not show here"
 UNDECIDED = "undecided"
-MIN_SEEDS = 3  # that a verdict needs
 # Two-sided 95 % quantiles of Student's t by degrees of freedom, and of the normal distribution.
 T_QUANTILES = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262)
 NORMAL_QUANTILE = 1.960
+
+Statements = list[dict[str, Any]]  # of a card: arguments of Statement
 
 
 @dataclass(frozen=True)
@@ -63,7 +64,7 @@ def interval(by_seed: np.ndarray) -> tuple[float, float, float]:
 
 
 def judge_statements(
-    statements: Sequence[Mapping[str, Any]], measured: Sequence[np.ndarray], numbers: Mapping[str, Any], **shown: Any
+    statements: Statements, measured: Sequence[np.ndarray], numbers: Mapping[str, Any], **shown: Any
 ) -> Judgement:
     """Judgement of statements from a number per seed, or a boolean, for each: `measured`, (K,) each.
 
@@ -97,16 +98,26 @@ def final_losses(values: Mapping[str, Sequence[Trace]], worst: float) -> dict[st
     return {name: np.array([min(final_loss(trace), worst) for trace in traces]) for name, traces in values.items()}
 
 
+def measured_nets(values: Mapping[str, Any]) -> list[str]:
+    """Names of the nets that an instrument measured under several seeds."""
+    return list(dict.fromkeys(name.split(", seed ")[0] for name in values))
+
+
 def measures(values: Mapping[str, Any], net: str) -> list[Any]:
     """Values of a net that an instrument measured, one per seed."""
     return [value for name, value in values.items() if name.startswith(f"{net}, seed ")]
+
+
+def means(by_net: Mapping[Any, np.ndarray]) -> dict[Any, float]:
+    """Means over the seeds of a number (K,) by net."""
+    return {net: float(np.mean(by_seed)) for net, by_seed in by_net.items()}
 
 
 def spread(of: str, by_net: Mapping[str, np.ndarray]) -> dict[str, Any]:
     """Table of a number (K,) by net: mean, least and most of the seeds."""
     return {
         "net": list(by_net),
-        f"{of}, mean": [float(np.mean(by_seed)) for by_seed in by_net.values()],
+        f"{of}, mean": list(means(by_net).values()),
         "least seed": [float(np.min(by_seed)) for by_seed in by_net.values()],
         "most": [float(np.max(by_seed)) for by_seed in by_net.values()],
     }

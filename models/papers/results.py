@@ -10,12 +10,21 @@ import numpy as np
 
 from models.experiment import Judgement, Lines, Plane, Values, judge
 from models.insight.baseline import LEARNED_BELOW, loss_of_guessing
-from models.papers.judging import final_losses, judge_statements, measures, per_layer, slope, spread
+from models.papers.judging import (
+    Statements,
+    final_losses,
+    judge_statements,
+    means,
+    measured_nets,
+    measures,
+    per_layer,
+    slope,
+    spread,
+)
 from models.trace import Trace
 
 LOSS_STEPS = 5  # steps that a point of a training curve averages
 MAX_ROUNDING_ERROR = 1e-6  # distances below it are rounding errors
-Statements = list[dict[str, Any]]
 
 
 @judge("ends missed")
@@ -30,7 +39,7 @@ def degradation(values: Values, *, statements: Statements, shallow: str, deep: s
     curve_names = [f"{net}, {size}" for net in ("plain", "residual") for size in (shallow, deep)]
     curves = {name: _curve(values[name]) for name in curve_names}
     lines = Lines("Loss in training, mean of the seeds", "cross-entropy", curves, _steps(curves), "step", "linear")
-    numbers = {"ends": _means(ends)}
+    numbers = {"ends": means(ends)}
     return judge_statements(statements, measured, numbers, table=spread("loss", ends), lines=lines)
 
 
@@ -85,8 +94,7 @@ def order_to_chaos(values: Values, *, statements: Statements) -> Judgement:
 @judge("ratio pre post missed")
 def last_gradient(values: Values, *, statements: Statements) -> Judgement:
     """Gradient of the last block's last matrix at step 0, by depth, in pre-norm and post-norm."""
-    nets = dict.fromkeys(name.split(", seed ")[0] for name in values)
-    depths = sorted({int(net.split(", ")[1]) for net in nets})
+    depths = sorted({int(net.split(", ")[1]) for net in measured_nets(values)})
     post, pre = (
         np.stack([[measure.last_gradient for measure in measures(values, f"{kind}, {depth}")] for depth in depths], 1)
         for kind in ("post-LN", "pre-LN")
@@ -102,7 +110,7 @@ def last_gradient(values: Values, *, statements: Statements) -> Judgement:
     places = tuple(str(depth) for depth in depths)
     lines = Lines("Gradient of the last block's last matrix", "L2 norm", curves, places, "blocks L")
     measured = [powers["post"], powers["pre"]]
-    return judge_statements(statements, measured, _means(powers), table=table, lines=lines)
+    return judge_statements(statements, measured, means(powers), table=table, lines=lines)
 
 
 @judge("he xavier back ends chance learn missed")
@@ -128,7 +136,7 @@ def he_weights(values: Values, *, statements: Statements) -> Judgement:
         "xavier": float(_geometric_mean(forward["Xavier"])),
         "back": float(_geometric_mean(back["He"])),
         "chance": chance,
-        "ends": _means(ends),
+        "ends": means(ends),
         "learn": {name: int(of.sum()) for name, of in learnt.items()},
     }
     return judge_statements(statements, measured, numbers, table=table, lines=lines)
@@ -150,7 +158,7 @@ def length_fluctuates(values: Values, *, statements: Statements) -> Judgement:
         residual[deep] / residual[shallow],
     ]
     names = tuple(f"{layers}/{width}" for width, layers in shapes)
-    columns = {"plain": _means(plain), "5(L² − 1)/6Ln": formula}
+    columns = {"plain": means(plain), "5(L² − 1)/6Ln": formula}
     table = {"layers / width": list(names)} | {
         name: [column[shape] for shape in shapes] for name, column in columns.items()
     }
@@ -248,12 +256,8 @@ def nearly_identity(values: Values, *, statements: Statements) -> Judgement:
         tuple(map(str, blocks)),
         "block l",
     )
-    numbers = {"share": float(by_seed.mean()), "last": float(share[-1]), "ends": _means(ends)}
+    numbers = {"share": float(by_seed.mean()), "last": float(share[-1]), "ends": means(ends)}
     return judge_statements(statements, measured, numbers, table=spread("loss", ends), lines=lines)
-
-
-def _means(by_net: Mapping[Any, np.ndarray]) -> dict[Any, float]:
-    return {name: float(by_seed.mean()) for name, by_seed in by_net.items()}
 
 
 def _geometric_mean(values: np.ndarray, axis: int | None = None) -> np.ndarray:
@@ -357,12 +361,12 @@ def curse_of_depth(values: Values, *, statements: Statements, v: float) -> Judge
         late["LayerNorm scaling"] - late["pre-norm"],
     ]
     table = spread("loss without a late block", late)
-    table |= {"growth of the mean square": list(_means(growth).values()), "formula": list(expected.values())}
+    table |= {"growth of the mean square": list(means(growth).values()), "formula": list(expected.values())}
     numbers = {
-        "size": _means(growth),
+        "size": means(growth),
         "formula": expected,
         "exponent": float(exponent.mean()),
-        "late": _means(late),
+        "late": means(late),
     }
     lines = Lines("Mean square of the stream", "mean square", squares)
     return judge_statements(statements, measured, numbers, table=table, lines=lines)
@@ -388,7 +392,7 @@ def zero_gates(values: Values, *, statements: Statements, level: float) -> Judge
         np.isfinite(steps[f"plain, {deep}"]),
         counted[f"ReZero, {deep}"] - counted[f"pre-norm, {deep}"],
     ]
-    ends = _means(final_losses(values, loss_of_guessing("digits")))
+    ends = means(final_losses(values, loss_of_guessing("digits")))
     curves = {net: _curve(values[f"{net}, {deep}"]) for net in ("ReZero", "pre-norm", "plain")}
     lines = Lines("Loss of the deep nets", "cross-entropy", curves, _steps(curves), "step", "linear")
     median_steps = {

@@ -8,18 +8,26 @@ from addnorm.coordinate_check import Coordinates
 from models.experiment import Judgement, Lines, Values, judge
 from models.insight.baseline import loss_of_guessing
 from models.insight.outcome import final_loss
-from models.papers.judging import final_losses, judge_statements, measures, slope, spread
+from models.papers.judging import (
+    Statements,
+    final_losses,
+    judge_statements,
+    means,
+    measured_nets,
+    measures,
+    slope,
+    spread,
+)
 from models.trace import Trace
 
 FINAL_STEPS = 20  # steps that a final loss averages
 PLATEAU = 8  # measurements of the sharpness, from the first at 2/rate on, whose median counts
-Statements = list[dict[str, Any]]
 
 
 @judge("powers everything missed")
 def bounded_update(values: Values, *, statements: Statements, bounded: str) -> Judgement:
     """Change of the logits by one step, over depth, by net: updating matrices alone, and all parameters."""
-    names = dict.fromkeys(name.split(", seed ")[0] for name in values)
+    names = measured_nets(values)
     nets = dict.fromkeys(name.split(", ")[0] for name in names)
     depths = sorted({int(name.split(", ")[1]) for name in names})
     changes = {
@@ -41,7 +49,7 @@ def bounded_update(values: Values, *, statements: Statements, bounded: str) -> J
     places = tuple(map(str, depths))
     lines = Lines("Change of the logits by one step", "RMS", mean["matrices"], places, "blocks")
     numbers = {
-        "powers": {net: float(by_seed.mean()) for net, by_seed in powers.items()},
+        "powers": means(powers),
         "everything": float(everything.mean()),
     }
     return judge_statements(statements, [*powers.values(), everything], numbers, table=table, lines=lines)
@@ -96,7 +104,7 @@ def wide_rates(values: Values, *, statements: Statements, normed: str, bare: str
     places = tuple(f"{rate:g}" for rate in rates)
     lines = Lines("Loss at the end over the rate", "cross-entropy", curves, places, "learning rate", "linear")
     numbers = {
-        "sensitivity": {net: float(excess[net].mean()) for net in nets},
+        "sensitivity": means(excess),
         "logits": {net: float(np.median(logits[net])) for net in nets},
     }
     return judge_statements(statements, measured, numbers, table=table, lines=lines)
@@ -121,14 +129,11 @@ def smoother(values: Values, *, statements: Statements) -> Judgement:
         ends["no norm"] - ends["batch norm"],
         ends["no norm"] - ends["batch norm and noise"],
     ]
-    table = spread("loss", ends) | {"change, mean": [float(by_seed.mean()) for by_seed in changes.values()]}
+    table = spread("loss", ends) | {"change, mean": list(means(changes).values())}
     curves = {name: np.nanmean([measure.change for measure in of], axis=0) for name, of in descents.items()}
     places = tuple(str(step) for step in descents["batch norm"][0].steps)
     lines = Lines("Gradient's change along a step", "times its length", curves, places, "step", "linear")
-    numbers = {
-        "change": {name: float(by_seed.mean()) for name, by_seed in changes.items()},
-        "ends": {name: float(by_seed.mean()) for name, by_seed in ends.items()},
-    }
+    numbers = {"change": means(changes), "ends": means(ends)}
     return judge_statements(statements, measured, numbers, table=table, lines=lines)
 
 
@@ -141,7 +146,7 @@ def _bounded_end(loss: np.ndarray) -> float:
 @judge("start hovers level rises missed")
 def at_the_edge(values: Values, *, statements: Statements) -> Judgement:
     """Sharpness under full-batch gradient descent, against 2 / rate; a seed's numbers are means over the rates."""
-    nets = dict.fromkeys(name.split(", seed ")[0] for name in values)
+    nets = measured_nets(values)
     descents = {net: measures(values, net) for net in nets}
     level = {net: 2 / of[0].rate for net, of in descents.items()}
     shares = {net: np.stack([measure.sharpness for measure in of]) / level[net] for net, of in descents.items()}
