@@ -63,14 +63,14 @@ class Paper(Experiment):
             (source.seeds for source in map(self.sources.get, self.opens) if isinstance(source, Trained)), default=1
         )
 
-    def statements(self, finding: Finding) -> dict[str, list[str]]:
+    def statements(self, finding: Finding, *, verdicts: bool = True) -> dict[str, list[str]]:
         """Table of the statements: bound, number with its 95 % interval and verdict here, and as recorded elsewhere."""
         tests = finding.tests
         here = zip(tests["mean"], tests["95 %, from"], tests["to"], tests["result"], strict=True)
+        columns = {"here": here} | {f"{part}, recorded": of for part, of in recorded_tests().get(self.key, {}).items()}
         table = {name: list(tests[name]) for name in ("statement", "number", "bound")}
-        table["here"] = [in_words(*row) for row in here]
-        for part, rows in recorded_tests().get(self.key, {}).items():
-            table[f"{part}, recorded"] = [in_words(*row) for row in rows]
+        for column, rows in columns.items():
+            table[column] = [in_words(*row[:3], row[3] if verdicts else "") for row in rows]
         return table
 
     def sources_elsewhere(self) -> dict[str, Source]:
@@ -89,8 +89,8 @@ class Paper(Experiment):
 
 
 def in_words(mean: float, low: float, high: float, verdict: str) -> str:
-    """A mean with its interval and verdict."""
-    return f"{number(mean)} [{number(low)}, {number(high)}]: {verdict}"
+    """A mean with its interval, and its verdict if that is not empty."""
+    return f"{number(mean)} [{number(low)}, {number(high)}]" + (f": {verdict}" if verdict else "")
 
 
 @cache

@@ -18,6 +18,7 @@ from models import content
 from models.answers import Lesions, PathLengths, SignalAtInit, Update
 from models.content import ContentError, read
 from models.experiment import JUDGES, Computed, Finding, Trained
+from models.insight.words import number
 from models.papers import numbers
 from models.papers.judging import HOLDS, NOT_HERE, PARTLY, UNDECIDED, Statement, interval, judge_statements
 from models.papers.papers import PAPERS, TOPICS, paper, papers_on, recorded_tests
@@ -754,6 +755,19 @@ def test_a_recorded_card_says_so_and_leads_to_the_map_where_it_runs_again() -> N
     assert "holds here" in words(page).casefold()
     assert "[recorded]" in words(page)
     assert "[measured]" not in words(page)
+
+
+def test_a_link_that_hides_answers_hides_each_statement_s_verdict() -> None:
+    page = lab("papers")
+    page.query_params["hide"] = "answers"
+    page.query_params["paper"] = "mup"
+    page = press(sound(page.run()), "Read the recording")
+    tests, _ = (table.value for table in page.dataframe)
+    said = outcome("mup").tests
+    assert list(tests["statement"]) == said["statement"]
+    assert list(tests["here"].str.split().str[0]) == [number(mean) for mean in said["mean"]]
+    shown = f"{tests.to_csv()} {words(page)}".casefold()
+    assert not any(verdict in shown for verdict in (HOLDS, PARTLY, NOT_HERE, UNDECIDED))
 
 
 def test_a_class_that_presses_together_waits_for_one_computation() -> None:
