@@ -25,6 +25,7 @@ from components.shell.session import Key
 from components.shell.waiting import poll_while
 from models.insight.remedy import has_failed
 from models.insight.verdict import thresholds
+from models.service.client import trainer
 from models.spec import RunConfig, arrangement_of
 from models.spec.equation import equation
 from models.spec.knob import Knob
@@ -71,7 +72,7 @@ def _draw_fragment(cfg: RunConfig) -> bool:
         tour.mark_done("break")
     view, is_late = view_at(cfg, position.step)
     others = _comparison_profiles(cfg, position.step)
-    remedy_place = _draw_player(cfg, others)
+    remedy_place = _draw_player(cfg, others, position.step)
     is_refused = is_late and bool(failure_sentence(cfg))
     if view is None:
         return not is_refused
@@ -86,10 +87,10 @@ def _draw_fragment(cfg: RunConfig) -> bool:
     return (is_late or is_measuring) and not is_refused
 
 
-def _draw_player(cfg: RunConfig, others: list[tuple[str, RowProfile]]) -> DeltaGenerator:
+def _draw_player(cfg: RunConfig, others: list[tuple[str, RowProfile]], step: int) -> DeltaGenerator:
     """Draws stack, verdict, player and charts. Returns the place of a remedy: above the charts, on a projector below.
 
-    `others` are the comparison profiles with their roles.
+    `others` are the comparison profiles with their roles at the step.
     """
     on_projector = projector.is_on()
     fit = AXES_VERSION.get()
@@ -102,7 +103,7 @@ def _draw_player(cfg: RunConfig, others: list[tuple[str, RowProfile]]) -> DeltaG
         NAME,
         [cfg],
         [picture.loss_chart(cfg, fit, large=on_projector)],
-        reports="follow" if INSTRUMENT.get() or PREVIOUS.get() else "rest",
+        reports="follow" if INSTRUMENT.get() or _previous_net(step) else "rest",
         keys=drive.keys_hint(),
         start=drive.play_request() or STARTED.get(),
         stop_loss=STOP_LOSS.get(),
@@ -186,12 +187,18 @@ def _rerun_for_export(view: View) -> None:
         st.rerun()
 
 
+def _previous_net(step: int) -> RunConfig | None:
+    """The net before the last change, if it may have come to this step: an untrained one is there at step 0 alone."""
+    previous = PREVIOUS.get()
+    return None if previous is not None and step and not trainer().log(previous).trained else previous
+
+
 def _comparison_profiles(cfg: RunConfig, step: int) -> list[tuple[str, RowProfile]]:
     """Role and profile of the previous net, if it has come to this step, and of the pinned row.
 
     Either only where it can be compared with this net.
     """
-    previous, pinned = PREVIOUS.get(), PINNED.get()
+    previous, pinned = _previous_net(step), PINNED.get()
     view = view_at(previous, step)[0] if previous is not None else None
     profiles = [("previous", row_profile(view) if view is not None and view.row == step else None), ("pinned", pinned)]
     return [(role, profile) for role, profile in profiles if profile is not None and is_comparable(profile.cfg, cfg)]

@@ -312,6 +312,15 @@ def test_the_previous_net_is_shown_at_the_same_step():
     assert shown == [True, False], "it has 12 steps"
 
 
+def test_a_playhead_is_followed_beside_a_trained_net():
+    page = playground(**SMALL, seed="61")
+    move(page, "residual", False)
+    said = [declared(page)["reports"], declared(rests(page, 4))["reports"]]
+    move(page, "residual", True)
+    said += [declared(rests(page, 3))["reports"], declared(rests(page, 5))["reports"]]
+    assert said == ["follow", "rest", "follow", "follow"], "a net without training has step 0 alone"
+
+
 def test_a_loss_to_stop_at_is_told_to_the_browser_and_stays_with_the_visitor():
     page = playground(**SMALL, seed="34")
     assert declared(page)["stop_loss"] == 0
