@@ -70,7 +70,9 @@ class Paper(Experiment):
         columns = {"here": here} | {f"{part}, recorded": of for part, of in recorded_tests().get(self.key, {}).items()}
         table = {name: list(tests[name]) for name in ("statement", "number", "bound")}
         for column, rows in columns.items():
-            table[column] = [in_words(*row[:3], row[3] if verdicts else "") for row in rows]
+            table[column] = [
+                in_words(mean, low, high, verdict if verdicts else "") for mean, low, high, verdict in rows
+            ]
         return table
 
     def sources_elsewhere(self) -> dict[str, Source]:
