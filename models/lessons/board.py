@@ -62,8 +62,8 @@ class ClassState:
 
     `loose`: students browse freely. `led` counts the teacher's moves, `version` all changes visible on the class's
     pages; `played` is the version since which all screens train this stop, or 0. `language`: the teacher's.
-    `guess_counts`: guesses at each question of the stop; `answered`: those of connected students. `here`: connected
-    students; `gone`: those who have answered and are not connected. `seconds`: since the stop is shown.
+    `answered`: guesses of connected students at each question of the stop. `here`: connected students; `gone`: those
+    who have answered and are not connected. `seconds`: since the stop is shown.
     """
 
     stop: str
@@ -75,7 +75,6 @@ class ClassState:
     version: int
     played: int
     language: str
-    guess_counts: tuple[int, ...]
     answered: tuple[int, ...] = ()
     here: int = 0
     gone: int = 0
@@ -510,7 +509,6 @@ class Board:
             if class_ is None:
                 return None
             questions = questions_of(class_.stop)
-            guess_counts = tuple(len(class_.guesses.get(question, {})) for question in questions)
             guessers = {member for question in questions for member in class_.guesses.get(question, {})}
             return ClassState(
                 class_.stop,
@@ -522,7 +520,6 @@ class Board:
                 version=class_.version,
                 played=class_.played,
                 language=class_.language,
-                guess_counts=guess_counts,
                 answered=tuple(self._answered(class_).values()),
                 here=len({*class_.students.values()}),
                 gone=len(guessers - {*class_.students.values()}),
