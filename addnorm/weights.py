@@ -117,9 +117,9 @@ class Weights:
             self._matrices[index].grad is not None or id(self._matrices[index]) in self._incoming for index in indices
         )
 
-    def unheld(self, optimizers: Iterable[torch.optim.Optimizer], held: Collection[int]) -> list[int]:
-        """Indices of the matrices with a gradient that none of these optimizers holds; some are known to be `held`."""
-        doubtful = [i for i, p in enumerate(self._matrices) if i not in held and p.grad is not None]
+    def unheld(self, optimizers: Iterable[torch.optim.Optimizer], covered: Collection[int]) -> list[int]:
+        """Indices of the matrices with a gradient that none of these optimizers holds, besides those `covered`."""
+        doubtful = [i for i, p in enumerate(self._matrices) if i not in covered and p.grad is not None]
         if not doubtful:
             return []
         ids = {id(p) for optimizer in optimizers for group in optimizer.param_groups for p in group["params"]}

@@ -1,7 +1,6 @@
 """The panels of a player that show nets of the app: their blocks, their samples, their text."""
 
 from collections.abc import Hashable
-from functools import lru_cache
 from typing import Any
 
 from addnorm.player.declare import COLUMNS, BlockPicture, SamplePaths, Text
@@ -47,7 +46,6 @@ def stack_blocks(cfg: RunConfig) -> list[dict[str, Any]]:
     return blocks
 
 
-@lru_cache(maxsize=64)
 def blocks_with_diagrams(cfg: RunConfig) -> dict[str, Any]:
     """The blocks of a net and their distinct diagrams, for a stack whose blocks can be opened."""
     shapes = {block: block_shape(cfg, block) for block in range(1, cfg.depth + 1)}

@@ -93,7 +93,7 @@ def test_a_run_in_a_batch_equals_it_alone(members: list[RunConfig]) -> None:
             for name in SERIES:
                 a, b = getattr(found, name)[tame], getattr(expected, name)[tame]
                 # What should be 0 and is rounding alone, such as the gradient of a bias before a norm, is no figure.
-                floor = 1e-6 * np.abs(b[np.isfinite(b)]).max(initial=0.0)
+                floor = max(1e-12, 1e-6 * np.abs(b[np.isfinite(b)]).max(initial=0.0))
                 np.testing.assert_allclose(a, b, rtol=1e-5, atol=floor, err_msg=name)
             if tame.stop < cfg.steps:
                 continue
