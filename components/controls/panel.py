@@ -47,12 +47,15 @@ def draw(
     `on_arrange`: callback of the menu of arrangements; without it, the menu sets the controls.
     """
     differing_texts = differing_texts or {}
-    _draw_fields(st.container(), ("depth", "residual", "placement", "norm"), differing_texts)
-    menu = st.container()
-    _draw_fields(st.container(), ("net", "task"), differing_texts)
-    _draw_folded_groups(differing_texts)
-    cfg, problem = assemble()
     has_menu = shows_arrangements(ARRANGEMENT_FIELDS)
+    # The menu stands for the placement, which would repeat its word; columns that differ share no arrangement.
+    folds_placement = has_menu and "placement" not in differing_texts
+    _draw_fields(st.container(), ("depth", "residual"), differing_texts)
+    menu = st.container()
+    _draw_fields(st.container(), ("norm",) if folds_placement else ("placement", "norm"), differing_texts)
+    _draw_fields(st.container(), ("net", "task"), differing_texts)
+    _draw_folded_groups(differing_texts, {"placement"} if folds_placement else set())
+    cfg, problem = assemble()
     arrangement = arrangement_of(cfg) if cfg and has_menu else None
     CURRENT_ARRANGEMENT.put(arrangement or CUSTOM)
     if has_menu:
@@ -62,12 +65,12 @@ def draw(
     return cfg, problem
 
 
-def _draw_folded_groups(differing_texts: Mapping[str, str]) -> None:
-    """Draws the expanders, open as the visitor left them on any page."""
+def _draw_folded_groups(differing_texts: Mapping[str, str], finer: set[str]) -> None:
+    """Draws the expanders, open as the visitor left them on any page; `finer` fields stand first in that of the net."""
     is_new_page = LAST_PAGE.get() != address.CURRENT_PAGE.get()
     LAST_PAGE.put(address.CURRENT_PAGE.get())
     groups = {group: [name for name, (_, knob) in knobs().items() if knob.group == group] for group in FOLDED_GROUPS}
-    groups["network"] = ["width", "activation", "init"]
+    groups["network"] = [*finer, "width", "activation", "init"]
     for group, names in groups.items():
         if all(is_hidden(name) for name in names):
             continue

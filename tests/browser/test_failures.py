@@ -224,7 +224,7 @@ def test_where_a_frame_denies_the_clipboard_the_link_is_shown_to_be_copied_by_ha
     page = visitors("/", server=space)
     app = page.frame_locator("iframe")
     app.get_by_role("figure", name=re.compile("^Signal by depth")).locator(".main-svg").first.wait_for()
-    app.get_by_role("combobox", name="Placement").wait_for()
+    app.get_by_role("combobox", name="Norm").wait_for()
     app.get_by_text("Residual", exact=True).click()
     expect(app.get_by_role("switch", name="Residual")).not_to_be_checked()
     copy, field = app.get_by_role("button", name="Copy link"), app.get_by_role("textbox", name="Copy this link:")

@@ -107,10 +107,10 @@ def test_a_hidden_control_is_not_there_keeps_its_value_and_the_others_stay() -> 
 
 
 def test_what_sets_several_controls_is_not_there_where_one_of_them_is_hidden() -> None:
-    assert {"arrangement", "placement"} <= drawn(playground(**SMALL))
+    assert "arrangement" in drawn(playground(**SMALL))
     page = playground(**SMALL, hide="norm")
     assert "arrangement" not in drawn(page)
-    assert "placement" in drawn(page)
+    assert "placement" in drawn(page), "nothing else shows it"
     assert "Net" in groups(page)
     assert "Net" not in groups(playground(**SMALL, hide="task"))
 

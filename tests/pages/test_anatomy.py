@@ -11,7 +11,7 @@ from models.service.client import key_of
 from models.spec.code import block_code
 from models.spec.equation import equation
 from models.spec.overrides import set_override
-from tests.app_page import SMALL, address, by_link, charts, configuration, line, sound, words
+from tests.app_page import SMALL, address, by_link, charts, configuration, line, sound, unfolded, words
 from tests.player_page import declared, panels
 
 pytestmark = pytest.mark.usefixtures("trainer_in_this_process")
@@ -22,7 +22,7 @@ def anatomy(**query: str) -> AppTest:
 
 
 def test_moving_the_norm_moves_it_in_equation_code_and_diagram() -> None:
-    page = anatomy()
+    page = unfolded(anatomy())
     page.selectbox(key="placement").select("post-norm")
     sound(page.run())
     cfg = configuration(page)

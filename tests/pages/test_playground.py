@@ -146,6 +146,17 @@ def test_a_field_of_its_own_turns_the_arrangement_into_custom_and_back():
     assert arranged(page) == "pre-norm + GPT-2 init"
 
 
+@pytest.mark.parametrize("path", ["playground.py", "anatomy.py"])
+def test_one_control_shows_where_the_norm_sits(path):
+    page = by_link(path, **SMALL)
+    assert arranged(page) == "pre-norm"
+    assert "placement" not in [box.key for box in page.selectbox]
+    move(unfolded(page), "placement", "pre+post")
+    assert arranged(page) == "custom"
+    hidden = by_link(path, **SMALL, hide="arrangement")
+    assert "placement" in [box.key for box in hidden.selectbox], "nothing else shows it"
+
+
 def test_a_net_brings_a_task_and_an_optimiser_that_suit_it():
     page = playground()
     move(page, "net", "transformer")
