@@ -10,6 +10,7 @@ import { legendEntry, powers, TOP_RIGHT, tickText, Y_AXES } from "./y_axis.js"
 
 const MAX_POINTS = 300 // on a line
 const MAX_MAP_STEPS = 150 // columns of a map
+const NOTE_REACH = 0.15 // from the middle of an empty chart's note to the next guide, as a share of the plot's height
 // Bounds of the absolute values drawn; beyond them the ends of an axis would underflow or overflow.
 const MIN_SIZE = 1e-300
 const MAX_SIZE = 1e300
@@ -353,6 +354,12 @@ const bandTraces = (trace) => {
 // Attributes of our own, which plotly does not know.
 const PRIVATE = ["bind", "values", "column", "cells", "log", "titleSuffix", "role", "hue", "shade", "thin"]
 
+// The height, as a share of the plot, of a note that no guide may strike through.
+const clearHeight = (guides, [low, high] = [0, 1]) => {
+  const isClear = (height) => guides.every((guide) => Math.abs((guide - low) / (high - low) - height) > NOTE_REACH)
+  return [0.5, 0.3, 0.7].find(isClear) ?? 0.5
+}
+
 // Returns the figure to draw. `layoutState` is an object that lives as long as the chart.
 /**
  * @param {{ data: any[], layout: any }} declared
@@ -372,8 +379,10 @@ export const fillFigure = ({ data, layout }, moment, layoutState) => {
   const limits = formatLimits(bind.limits ?? [], axis.yaxis ?? { range: [0, 0] })
   const annotations = [...(declared.annotations ?? []), ...(axis.annotations ?? []), ...limits.annotations]
   const traces = plotlyTraces(axis.traces, bind.scale, annotations)
+  const yaxis = { ...declared.yaxis, ...axis.yaxis, ...rowTicks(bind.rows, axis.traces, declared.yaxis) }
   if (!traces.length) {
-    const centre = { x: 0.5, xref: "paper", y: 0.5, yref: "paper", showarrow: false, font: { size: 14 } }
+    const y = clearHeight(bind.guides ?? [], yaxis.range)
+    const centre = { x: 0.5, xref: "paper", y, yref: "paper", showarrow: false, font: { size: 14 } }
     annotations.push({ ...centre, text: bind.empty ?? "not trained yet" })
   }
   const marksStep = traces.length && (bind.line === "map" || hasStarted(moment) || moment.shown)
@@ -381,7 +390,6 @@ export const fillFigure = ({ data, layout }, moment, layoutState) => {
   const line = { color: hues.grey, width: 1.5, dash: "dot" }
   const guides = (bind.guides ?? []).map((y) => ({ ...ENTIRE_WIDTH, y0: y, y1: y, line }))
   const shapes = [...(declared.shapes ?? []), ...guides, ...limits.shapes, ...stepLines]
-  const yaxis = { ...declared.yaxis, ...axis.yaxis, ...rowTicks(bind.rows, axis.traces, declared.yaxis) }
   const filled = { ...declared, yaxis, xaxis, shapes, annotations }
   return { data: traces, layout: bind.scale ? enlargedLayout(filled, bind.scale) : filled }
 }

@@ -15,6 +15,13 @@ const roundHalfEven = (value, digits) => {
   return "02468".includes(lower.at(-1)) ? `${lower}e${exponent}` : nearest
 }
 
+// A share beside its bar, never wider than six letters: 12%, 0.75%, <0.01%.
+export const percentage = (share) => {
+  const percent = 100 * share
+  if (percent > 0 && percent < 0.01) return "<0.01%"
+  return `${Number(Math.max(Number(percent.toPrecision(2)), 0).toFixed(2))}%`
+}
+
 // A number with at most `digits` significant digits: 0.186, 63,000, 1.6·10¹⁶, nan, -inf.
 export const brief = (value, digits = 3) => {
   if (!Number.isFinite(value)) return Number.isNaN(value) ? "nan" : value > 0 ? "inf" : "-inf"

@@ -1,6 +1,7 @@
 // The panels of words: headline, heading, link, sentence, and the text of a language model.
 
 import { appendElement, onPlainClick, setText } from "./dom.js"
+import { percentage } from "./number.js"
 
 /** @import { Moment } from "./playhead.js" */
 
@@ -98,8 +99,6 @@ export class Sentence {
     this.el.parentElement.hidden = !text
   }
 }
-
-const percentage = (p) => `${Number((100 * p).toPrecision(2))}%`
 
 // The text that a language model writes after a fixed prompt, its characters shaded by probability, above the likeliest
 // characters after the prompt. Shows a recorded text until the net is trained here.

@@ -3,6 +3,8 @@
 import assert from "node:assert/strict"
 import { test } from "node:test"
 import { decimate, fillFigure } from "../../addnorm/player/bind.js"
+import { percentage } from "../../addnorm/player/number.js"
+import { placeTicks } from "../../addnorm/player/ticks.js"
 import { logRange, powers } from "../../addnorm/player/y_axis.js"
 import { momentOf, runOf } from "./logs.mjs"
 
@@ -40,6 +42,60 @@ test("an axis covers the data, spans two decades, never shrinks and has few tick
       assert(ticks.length >= 2 && ticks.length <= 7 && low <= ticks[0] && ticks.at(-1) <= high)
       assert.equal(new Set(ticks.slice(1).map((tick, at) => tick - ticks[at])).size, 1)
     }
+})
+
+test("ticks of blocks are both ends and round numbers", () => {
+  const ticks = (depth, kinds = [""]) => {
+    const blocks = Array.from({ length: depth }, (_, at) => String(at + 1))
+    const labels = ["input", ...blocks.flatMap((block) => kinds.map(() => block))]
+    const { tickvals, ticktext } = placeTicks({ labels, blocks: true })
+    assert.deepEqual(
+      ticktext,
+      tickvals.map((place) => labels[place]),
+    )
+    assert.equal(tickvals.at(-1), labels.length - 1)
+    return ticktext.slice(1).map(Number)
+  }
+  for (let depth = 1; depth <= 128; depth++) {
+    const drawn = ticks(depth)
+    const gaps = drawn.slice(0, -1).map((block, at) => block - (drawn[at - 1] ?? 0))
+    assert(drawn.length <= 6 && drawn.at(-1) === depth)
+    assert.equal(new Set(gaps).size, Math.min(1, gaps.length), `uneven: ${drawn}`)
+    assert(!gaps.length || [1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 25, 32, 50].includes(gaps[0]))
+    assert.deepEqual(ticks(depth, ["attn", "ffn"]), drawn)
+  }
+  assert.deepEqual(ticks(6), [2, 4, 6])
+  assert.deepEqual(ticks(32), [8, 16, 24, 32])
+  assert.deepEqual(ticks(110), [25, 50, 75, 110])
+})
+
+test("no guide strikes through an empty chart's note", () => {
+  for (const guide of [-1, 0, 0.9, 2.3]) {
+    const bind = { guides: [guide] }
+    const { layout } = fillFigure(
+      { data: [], layout: { yaxis: { range: [-2.3, 2.3] }, bind } },
+      momentOf(runOf([1])),
+      {},
+    )
+    const [{ text, y }] = layout.annotations
+    assert.equal(text, "not trained yet")
+    assert(Math.abs((guide + 2.3) / 4.6 - y) > 0.1)
+  }
+})
+
+test("a share beside its bar has at most six letters", () => {
+  const shown = {
+    0: "0%",
+    4.2e-11: "<0.01%",
+    7.5e-6: "<0.01%",
+    1e-4: "0.01%",
+    3.4e-4: "0.03%",
+    0.0075: "0.75%",
+    0.124: "12%",
+    1: "100%",
+  }
+  for (const [share, text] of Object.entries(shown)) assert.equal(percentage(Number(share)), text)
+  for (let power = -14; power <= 0; power += 0.01) assert(percentage(10 ** power).length <= 6)
 })
 
 test("zero and what is not finite are marked at the edges of a log axis", () => {
