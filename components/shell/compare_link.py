@@ -7,6 +7,7 @@ from urllib.parse import parse_qsl, urlencode
 from components.shell.session import Key
 from models.spec import RunConfig
 from models.spec.pairings import MAX_COLUMNS, PAIRINGS
+from models.spec.query import sanitize
 
 LETTERS = "abcd"
 KEYS = (*LETTERS, "seeds")  # of the address
@@ -55,5 +56,5 @@ def from_query(query: Mapping[str, str]) -> tuple[list[RunConfig], int, list[str
     is_number = text.isdecimal() and len(text) <= MAX_DIGITS
     seeds = min(max(int(text), 1), MAX_SEEDS) if is_number else 1
     if text != str(seeds):
-        notes.append(f"seeds became {seeds}; legal is 1 to {MAX_SEEDS}")
+        notes.append(f"Seeds {sanitize(text)} is out of range (1 to {MAX_SEEDS}): {seeds} instead")
     return columns or list(PAIRINGS[DEFAULT_PAIRING].make()), seeds, notes

@@ -8,7 +8,7 @@ from typing import Any
 
 from models.spec import ARRANGEMENTS, RunConfig, knobs
 from models.spec.fields import legal_value
-from models.spec.knob import is_integer
+from models.spec.knob import is_integer, plain
 from models.spec.query import sanitize
 
 FORMAT_VERSION = 1
@@ -44,17 +44,17 @@ class MapSpec:
     target: float = 0.5
 
     def __post_init__(self) -> None:
-        for name, axis in (("x", self.x), ("y", self.y)):
+        for name, axis in (("horizontal", self.x), ("vertical", self.y)):
             _check_axis(name, axis)
         if self.x.field == self.y.field:
-            raise ValueError(f"x and y are both {self.x.field}; legal are two different fields")
+            raise ValueError(f"Both axes are {knobs()[self.x.field][1].label.lower()}; choose two different settings")
         unknown = [name for name in self.arrangements if name not in ARRANGEMENTS]
         has_repeats = len(set(self.arrangements)) < len(self.arrangements)
-        if unknown or has_repeats or not 1 <= len(self.arrangements) <= MAX_PANELS:
-            named = f"{sanitize(str(unknown[0]))}" if unknown else f"{len(self.arrangements)} names"
-            raise ValueError(
-                f"arrangements is {named}; legal are 1 to {MAX_PANELS} different ones of {', '.join(ARRANGEMENTS)}"
-            )
+        if unknown:
+            known = ", ".join(ARRANGEMENTS)
+            raise ValueError(f"There is no arrangement {sanitize(str(unknown[0]))}; there are {known}")
+        if has_repeats or not 1 <= len(self.arrangements) <= MAX_PANELS:
+            raise ValueError(f"Choose 1 to {MAX_PANELS} different arrangements")
         for name, value in self.base:
             if name not in knobs() or name in (self.x.field, self.y.field, "seed", "overrides"):
                 raise ValueError(
@@ -64,10 +64,12 @@ class MapSpec:
         object.__setattr__(self, "x", _with_field_type(self.x))
         object.__setattr__(self, "y", _with_field_type(self.y))
         object.__setattr__(self, "base", tuple(sorted(self.base)))
-        _check_integer("seeds", self.seeds, 1, MAX_SEEDS_OF_MAP)
+        _check_integer("Seeds", self.seeds, 1, MAX_SEEDS_OF_MAP)
         low, high = TARGET_BOUNDS
         if not _is_number(self.target) or not low <= self.target <= high:
-            raise ValueError(f"target is {sanitize(str(self.target))}; legal is a loss from {low:g} to {high:g}")
+            raise ValueError(
+                f"Target loss {sanitize(str(self.target))} is out of range ({plain(low)} to {plain(high)})"
+            )
 
     @cached_property
     def digest(self) -> str:
@@ -149,16 +151,17 @@ def _axis(name: str, content: Any) -> Axis:
 def _check_axis(name: str, axis: Axis) -> None:
     """ValueError with a sentence for an illegal field or value."""
     if axis.field not in AXES:
-        raise ValueError(f"{name} is over {sanitize(str(axis.field))}; legal is one of {', '.join(AXES)}")
+        field = sanitize(str(axis.field))
+        raise ValueError(f"The {name} axis cannot be {field}, only one of {', '.join(AXES)}")
     if not 1 <= len(axis.values) <= MAX_VALUES_OF_AXIS:
-        raise ValueError(f"{name} has {len(axis.values)} values; legal are 1 to {MAX_VALUES_OF_AXIS}")
+        raise ValueError(f"The {name} axis has {len(axis.values)} values; it takes 1 to {MAX_VALUES_OF_AXIS}")
     types, knob = knobs()[axis.field]
     for value in axis.values:
         is_legal = _is_number(value) and knob.is_legal(value) and (float in types or value == int(value))
         if not is_legal:
-            raise ValueError(f"{name} has {axis.field} {sanitize(str(value))}; legal is {knob.legal_values()}")
+            raise ValueError(knob.refusal(plain(value) if _is_number(value) else sanitize(str(value))))
     if len(set(axis.values)) < len(axis.values):
-        raise ValueError(f"{name} has a value of {axis.field} twice; legal are different values")
+        raise ValueError(f"The {name} axis has the same value twice")
 
 
 def _with_field_type(axis: Axis) -> Axis:
@@ -177,4 +180,4 @@ def _value(field: str, value: float) -> float | int:
 
 def _check_integer(name: str, value: object, low: int, high: int) -> None:
     if not (isinstance(value, int) and is_integer(value) and low <= value <= high):
-        raise ValueError(f"{name} is {sanitize(str(value))}; legal is {low} to {high}")
+        raise ValueError(f"{name} {sanitize(str(value))} is out of range ({low} to {high})")

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Annotated
 
-from models.spec.knob import Knob, Knobs, is_integer, knobs_of
+from models.spec.knob import Knob, Knobs, is_integer, knobs_of, plain
 from models.spec.overrides import Override
 from models.spec.placement import PLACEMENTS
 from models.spec.scales import BRANCH_SCALES, INPUT_SCALES, SKIP_SCALES
@@ -102,4 +102,6 @@ def legal_value(name: str, value: object, types: tuple[type, ...], knob: Knob) -
         return value
     if str in types and isinstance(value, str) and knob.is_legal(value):
         return value
+    if knob.choices is None and {int, float}.intersection(types) and (is_integer(value) or isinstance(value, float)):
+        raise ValueError(knob.refusal(plain(value)))  # type: ignore[arg-type]
     raise ValueError(f"{name} is {value!r}; legal is {knob.legal_values()}")

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
+from decimal import Decimal
 from functools import cache
 from typing import Any, Literal, get_args, get_type_hints
 
@@ -140,8 +141,21 @@ class Knob:
         """The legal values in words: "1 to 128", or "one of sgd, adam"."""
         if self.choices is not None:
             return "one of " + ", ".join(map(str, self.choices))
-        numbers = f"{self.low:g} to {self.high:g}"
+        numbers = f"{plain(self.low)} to {plain(self.high)}"
         return f"{numbers}, or one of {', '.join(self.rules)}" if self.rules else numbers
+
+    def refusal(self, text: str) -> str:
+        """Why a text is not a legal value, without a full stop: "Learning rate 24 is out of range (0.000001 to 10)"."""
+        legal = self.legal_values()
+        if self.choices is not None:
+            return f"{self.label} {text} is not {legal}"
+        try:
+            number = float(text.replace(",", ""))
+        except ValueError:
+            return f"{self.label} {text} is not a number from {legal}"
+        if self.low <= number <= self.high:
+            return f"{self.label} {text} is not a whole number"
+        return f"{self.label} {text} is out of range ({legal})"
 
     def clamp(self, number: float) -> float:
         """The nearest number from `low` to `high`."""
@@ -154,6 +168,12 @@ class Knob:
         if isinstance(value, str):
             return value in self.rules if self.rules is not None else len(value) <= self.high
         return isinstance(value, int | float) and math.isfinite(value) and self.low <= value <= self.high
+
+
+def plain(number: float) -> str:
+    """A number without an exponent, unless it is very large or small: "0.000001", "5,000"."""
+    is_moderate = number == 0 or 1e-6 <= abs(number) < 1e12
+    return f"{Decimal(repr(float(number))):,f}".removesuffix(".0") if is_moderate else repr(float(number))
 
 
 def is_integer(value: object) -> bool:

@@ -8,7 +8,7 @@ from typing import Any
 from models.spec import overrides as overrides_text
 from models.spec.arrangements import ARRANGEMENTS, arranged_fields
 from models.spec.fields import Fields, knobs
-from models.spec.knob import Knob
+from models.spec.knob import Knob, plain
 from models.spec.rules import repairs
 from models.spec.vocabulary import NETS
 
@@ -74,7 +74,7 @@ def legal_fields(mapping: Mapping[str, str | Iterable[str]]) -> tuple[dict[str, 
             notes.append(f"there is no setting {sanitize(key)}: ignored")
             continue
         types, knob = knobs()[key]
-        values[key], note = _parse_field(key, text, types, knob, values[key])
+        values[key], note = _parse_field(text, types, knob, values[key])
         if note:
             notes.append(note)
     _repair(values, notes)
@@ -123,12 +123,13 @@ def setting_from_link(
     try:
         value = parse_setting(text, types, knob)
     except ValueError:
+        if knob.choices is None and types != (bool,):
+            return default, f"From the link: {_mended(text, default, knob)}."
         suggestion = suggest(text) if suggest else ""
         return default, f"There is no {name} with that name: {sanitize(text)}.{suggestion}"
     if not _was_clamped(text, value, knob):
         return value, ""
-    legal = f"legal is {knob.low:g} to {knob.high:g}"
-    return value, f"From the link: {name} {sanitize(text)} became {value:g}; {legal}."
+    return value, f"From the link: {_mended(text, value, knob)}."
 
 
 def link_text(value: Any, knob: Knob) -> str:
@@ -203,14 +204,21 @@ def _text(value: object) -> str:
     return repr(value) if isinstance(value, float) else str(value)
 
 
-def _parse_field(key: str, text: str, types: tuple[type, ...], knob: Knob, fallback: Any) -> tuple[Any, str]:
+def _parse_field(text: str, types: tuple[type, ...], knob: Knob, fallback: Any) -> tuple[Any, str]:
     """The value of a field's text, or the fallback, and a note if it is not what the text says."""
     try:
         value = parse_setting(text, types, knob)
     except ValueError:
-        legal = knob.legal_values() if types != (bool,) else "true or false"
-        return fallback, f"{key} {sanitize(text)} is not {legal}: {_text(fallback)} instead"
-    return value, f"{key} {sanitize(text)} became {value:g}" if _was_clamped(text, value, knob) else ""
+        if types == (bool,):
+            return fallback, f"{knob.label} {sanitize(text)} is not true or false: {_text(fallback)} instead"
+        return fallback, _mended(text, fallback, knob)
+    return value, _mended(text, value, knob) if _was_clamped(text, value, knob) else ""
+
+
+def _mended(text: str, value: object, knob: Knob) -> str:
+    """Why the text of a setting is not legal, and what was taken instead."""
+    taken = plain(value) if isinstance(value, int | float) else _text(value)
+    return f"{knob.refusal(sanitize(text))}: {taken} instead"
 
 
 def _was_clamped(text: str, value: object, knob: Knob) -> bool:

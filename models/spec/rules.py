@@ -33,7 +33,7 @@ def _legal_heads(cfg: Any) -> int:
 RULES = (
     Rule(
         lambda c: c.net == "transformer" and c.depth > MAX_TRANSFORMER_DEPTH,
-        lambda c: f"depth is {c.depth}; legal for a transformer is 1 to {MAX_TRANSFORMER_DEPTH}",
+        lambda c: f"Depth {c.depth} is out of range for a transformer (1 to {MAX_TRANSFORMER_DEPTH})",
         lambda c: {"depth": MAX_TRANSFORMER_DEPTH},
     ),
     Rule(

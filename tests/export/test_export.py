@@ -51,7 +51,10 @@ def test_a_link_without_a_query_is_the_default_run() -> None:
 
 
 def test_what_a_link_or_a_file_has_too_much_or_too_little_is_said() -> None:
-    assert configuration_from("?depth=999&speed=3")[1] == ["depth 999 became 128", "there is no setting speed: ignored"]
+    assert configuration_from("?depth=999&speed=3")[1] == [
+        "Depth 999 is out of range (1 to 128): 128 instead",
+        "there is no setting speed: ignored",
+    ]
     content = json.loads(configuration_json(RunConfig(depth=5)))
     del content["configuration"]["width"]
     content["configuration"]["<b>colour"] = 3
@@ -85,7 +88,7 @@ def altered(**fields: object) -> str:
         ("x" * 100_001, "This is 100001 characters long; a configuration has at most 100000."),
         ("hello", "This is neither an exported configuration (JSON) nor a link."),
         ("", "This is neither an exported configuration (JSON) nor a link."),
-        (altered(depth=0), "This configuration cannot be run: depth is 0; legal is 1 to 128"),
+        (altered(depth=0), "This configuration cannot be run: Depth 0 is out of range (1 to 128)"),
     ],
 )
 def test_what_is_no_configuration_is_refused_in_a_sentence(text: str, sentence: str) -> None:

@@ -159,7 +159,7 @@ BAD: dict[str, tuple[dict[str, str], list[str], dict[str, str]]] = {
         [
             "The table table from the link was not used. 'o' is not a number.",
             "There is no method with that name: b.",
-            "bias 1e9 became 100",
+            " 1e9 is out of range (-100 to 100): 100 instead",
         ],
         {"bias": "100"},
     ),
@@ -186,9 +186,9 @@ BAD: dict[str, tuple[dict[str, str], list[str], dict[str, str]]] = {
         },
         [
             "two columns or more",
-            "no z with that name: inf",
+            "z inf is out of range",
             "no activations with that name",
-            "depth 0 became 1; legal is 1 to 100",
+            "Depth of the net 0 is out of range (1 to 100): 1 instead",
         ],
         {"mode": "factors-of-my-own", "depth": "1"},
     ),
@@ -196,9 +196,9 @@ BAD: dict[str, tuple[dict[str, str], list[str], dict[str, str]]] = {
         {"table": ";,;", "skip": "abc", "repeats": "1e30", "placement": "", "net": "x", "dlcl": "2", "depth": "2.9"},
         [
             "It contains no numbers.",
-            "repeats 1e30 became 4; legal is 1 to 4",
-            "no skip with that name",
-            "depth 2.9 became 3",
+            " 1e30 is out of range (1 to 4): 4 instead",
+            "abc is not a number from",
+            "2.9 is not a whole number: 3 instead",
         ],
         {"repeats": "4", "dlcl": "1", "depth": "3"},
     ),
@@ -206,7 +206,7 @@ BAD: dict[str, tuple[dict[str, str], list[str], dict[str, str]]] = {
         {"task": "digits", "depth-book": "1", "steps-book": "50", "temperature": "-1", "end-book": "ab", "place": "99"},
         [
             "There is no task with that name: digits",
-            "temperature -1 became 0; legal is 0 to 5",
+            "Temperature -1 is out of range (0 to 5): 0 instead",
             "no place with that name: 99",
         ],
         {"depth-book": "1", "steps-book": "50"},
@@ -228,7 +228,7 @@ def test_a_bad_value_gets_its_sentence_for_as_long_as_what_was_taken_instead_sta
         assert [sentence for sentence in sentences if sentence not in said] == []
     assert not linked(name, **after).exception
     if name == "residual":
-        assert "became 4" not in words(put(page, [("slider", "residual_variants_repeats", 3)]))
+        assert "4 instead" not in words(put(page, [("slider", "residual_variants_repeats", 3)]))
 
 
 @pytest.mark.parametrize(
@@ -237,7 +237,7 @@ def test_a_bad_value_gets_its_sentence_for_as_long_as_what_was_taken_instead_sta
 def test_a_map_whose_base_is_not_legal_gets_a_sentence_in_which_nothing_is_markdown(base: dict[str, Any]) -> None:
     spec = json.loads(FIRST.to_json()) | {"base": base, "y": {"field": "init_gain", "values": [1.0]}}
     page = linked("maps", map="your-own", spec=json.dumps(spec))
-    assert f"{next(iter(base)).capitalize()} is " in words(page)
+    assert f"could not be used. {next(iter(base)).capitalize()} " in words(page)
     assert "![" not in words(page).replace("\\[", "")
     assert address(page) == {"map": "your-own"}
 

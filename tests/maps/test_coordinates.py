@@ -174,7 +174,7 @@ def test_the_command_prints_slopes_and_the_verdict_and_writes_every_size(
         (["--width", "64..16"], "legal is a range within 1 to 512"),
         (["--width", "9999999999,3"], "legal is as 16..512"),
         (["--width", "16,16"], "legal are 2 to 24 different values"),
-        (["--depth", "2,1000"], "depth is 1000; legal is 1 to 128"),
+        (["--depth", "2,1000"], "Depth 1,000 is out of range (1 to 128)"),
         (
             ["--width", "20..80", "--set", "net=transformer", "--set", "heads=8"],
             "width 20 does not divide into 8 heads",

@@ -514,11 +514,16 @@ def own(page: AppTest, **values: str) -> AppTest:
     ("field", "text", "said"),
     [
         ("map_x_values", "0.1, two", "'two' is not a number"),
-        ("map_x_values", "", "x has 0 values"),
-        ("map_x_values", "nan", "x has lr"),
-        ("map_y_values", "1.5", "y has depth 1.5"),
+        ("map_x_values", "", "The horizontal axis has 0 values; it takes 1 to 24."),
+        ("map_x_values", "nan", "Learning rate nan is out of range"),
+        ("map_y_values", "1.5", "Depth 1.5 is not a whole number. The map"),
         ("map_y_values", "4, 4", "twice"),
-        ("map_x_values", "1e99", "x has lr"),
+        ("map_x_values", "1e99", "Learning rate 1e+99 is out of range"),
+        (
+            "map_x_values",
+            "24",
+            "Learning rate 24 is out of range (0.000001 to 10). The map below uses the last valid values.",
+        ),
     ],
 )
 def test_a_bad_axis_gets_a_sentence_and_the_last_map_stays(folder, field, text, said):
@@ -556,7 +561,7 @@ def test_a_link_is_shown_as_it_is_or_says_why_not(folder):
     assert "The link's map" not in words(page)
     beyond = spec.to_json(compact=True).replace("50.0", "150.0")
     page = maps(map="your-own", spec=beyond)
-    assert "The link's map could not be used. Target is 150.0; legal is a loss from 0.001 to 100." in words(page)
+    assert "The link's map could not be used. Target loss 150.0 is out of range (0.001 to 100)." in words(page)
 
 
 def progress(page: AppTest) -> str:

@@ -388,8 +388,8 @@ def test_columns_over_the_budget_are_named_and_nothing_is_trained() -> None:
 def test_a_hostile_link_is_said_in_harmless_words() -> None:
     page = compare(a="depth=9999&width=8&batch=1&<b>=1", b="norm=![x](http://evil)", e="depth=3", seeds="99")
     said = words(page)
-    assert "column A: depth 9999 became 128" in said
-    assert "seeds became 10" in said
+    assert "column A: Depth 9999 is out of range (1 to 128): 128 instead" in said
+    assert "Seeds 99 is out of range (1 to 10): 10 instead" in said
     assert "evil)" not in said
     assert "<b>" not in said
 

@@ -160,20 +160,20 @@ def test_no_more_is_expanded_than_a_net_has_blocks_and_keys(monkeypatch):
 @pytest.mark.parametrize(
     ("link", "expected", "note"),
     [
-        ({"depth": "1000"}, {"depth": 128}, "depth 1000 became 128"),
-        ({"depth": "-3"}, {"depth": 1}, "depth -3 became 1"),
-        ({"depth": "8.4"}, {"depth": 8}, "depth 8.4 became 8"),
-        ({"lr": "99"}, {"lr": 10.0}, "lr 99 became 10"),
-        ({"skip_scale": "300"}, {"skip_scale": 256.0}, "skip_scale 300 became 256"),
-        ({"depth": "nan"}, {}, "depth nan is not 1 to 128: 32 instead"),
-        ({"lr": "inf"}, {}, "lr inf is not 1e-06 to 10: 0.01 instead"),
-        ({"seed": "1e999"}, {}, "seed 1e999 is not"),
-        ({"residual": "maybe"}, {}, "residual maybe is not true or false: true instead"),
-        ({"norm": "<script>alert(1)</script>"}, {}, "norm scriptalert1/script is not one of none, layer norm"),
+        ({"depth": "1000"}, {"depth": 128}, "Depth 1000 is out of range (1 to 128): 128 instead"),
+        ({"depth": "-3"}, {"depth": 1}, "Depth -3 is out of range (1 to 128): 1 instead"),
+        ({"depth": "8.4"}, {"depth": 8}, "Depth 8.4 is not a whole number: 8 instead"),
+        ({"lr": "99"}, {"lr": 10.0}, "Learning rate 99 is out of range (0.000001 to 10): 10 instead"),
+        ({"skip_scale": "300"}, {"skip_scale": 256.0}, "Skip weight 300 is out of range (0 to 256, or one of deepnorm"),
+        ({"depth": "nan"}, {}, "Depth nan is out of range (1 to 128): 32 instead"),
+        ({"lr": "inf"}, {}, "Learning rate inf is out of range (0.000001 to 10): 0.01 instead"),
+        ({"seed": "1e999"}, {}, "Seed 1e999 is out of range (0 to 2,147,483,647): 0 instead"),
+        ({"residual": "maybe"}, {}, "Residual maybe is not true or false: true instead"),
+        ({"norm": "<script>alert(1)</script>"}, {}, "Norm scriptalert1/script is not one of none, layer norm"),
         ({"colour": "red"}, {}, "there is no setting colour: ignored"),
         ({"<img src=x>": "1"}, {}, "there is no setting img src=x: ignored"),
         ({"": ""}, {}, "there is no setting (unreadable): ignored"),
-        ({"depth": []}, {}, "depth (unreadable) is not 1 to 128"),
+        ({"depth": []}, {}, "Depth (unreadable) is not a number from 1 to 128: 32 instead"),
     ],
 )
 def test_what_a_link_gets_wrong_is_mended_and_said(link, expected, note):
@@ -293,7 +293,7 @@ def test_a_link_with_an_exception_for_a_block_that_there_is_not_is_told_in_whole
         "overrides names block 12; legal is 1 to 8: overrides ignored"
     ]
     pasted = configuration_json(RunConfig(depth=8)).replace('"depth": 8', '"depth": 999')
-    with pytest.raises(ValueError, match="depth is 999; legal is 1 to 128"):
+    with pytest.raises(ValueError, match=r"Depth 999 is out of range \(1 to 128\)"):
         configuration_from(pasted)
 
 

@@ -27,6 +27,7 @@ from models.spec import vocabulary as words
 from models.spec.arrangements import PLAIN_FIELDS
 from models.spec.equation import equation, sublayer_equation
 from models.spec.fields import Fields
+from models.spec.knob import plain
 from models.spec.rules import RULES, all_repairs
 from tests import hand
 
@@ -76,7 +77,7 @@ REAL = [name for name in NUMBERS if name not in WHOLE]
 
 
 def refusal(**fields) -> str:
-    with pytest.raises(ValueError, match="legal") as caught:
+    with pytest.raises(ValueError, match=r"legal|is out of range|is not a") as caught:
         RunConfig(**fields)
     return str(caught.value)
 
@@ -98,9 +99,8 @@ def test_a_number_is_legal_up_to_its_bounds_and_refused_beyond_them(name):
     beyond = [low - 1, high + 1] if name in WHOLE else [low - 1e-13 if low else -1e-13, high * 1.001]
     for value in beyond:
         sentence = refusal(**{name: value})
-        assert name in sentence
-        assert repr(value) in sentence
-        assert f"{low:g} to {high:g}" in sentence
+        label = knobs()[name][1].label
+        assert sentence.startswith(f"{label} {plain(value)} is out of range ({plain(low)} to {plain(high)}")
 
 
 @pytest.mark.parametrize("name", NUMBERS)
@@ -111,7 +111,7 @@ def test_what_is_not_a_number_of_the_right_kind_is_refused(name):
 
 @pytest.mark.parametrize("name", WHOLE)
 def test_a_whole_number_takes_no_fraction_not_even_a_round_one(name):
-    assert name in refusal(**{name: float(NUMBERS[name][1])})
+    assert refusal(**{name: float(NUMBERS[name][1])}).endswith("is not a whole number")
 
 
 @pytest.mark.parametrize("name", REAL)
@@ -210,7 +210,7 @@ def test_the_defaults_are_the_first_minutes_lesson():
 # --- rules between fields ---
 
 CLASHES = [
-    ({"net": "transformer", "depth": 49}, "depth is 49; legal for a transformer is 1 to 48", {"depth": 48}),
+    ({"net": "transformer", "depth": 49}, "Depth 49 is out of range for a transformer (1 to 48)", {"depth": 48}),
     ({"net": "transformer", "width": 1, "heads": 4}, "width 1 does not divide into 4 heads", {"heads": 1}),
     ({"net": "transformer", "width": 64, "heads": 7}, "width 64 does not divide into 7 heads", {"heads": 4}),
     (
