@@ -43,20 +43,22 @@ def _parsers() -> tuple[Parser, Parser]:
     parser = Parser(prog="python -m addnorm", description="Recordings of `addnorm.watch`.")
     parser.add_argument("--version", action="version", version=f"addnorm {__version__}")
     commands = parser.add_subparsers(metavar="command", dest="command")
-    compare = commands.add_parser("compare", help="where two recordings part first: step and site")
+    compare = commands.add_parser("compare", help="where two recordings first differ: step and site")
     compare.add_argument("paths", nargs=2, metavar="path", help="the files")
     compare.add_argument(
-        "--tolerance", type=float, default=0.0, metavar="T", help="relative difference that counts as none (default: 0)"
+        "--tolerance", type=float, default=0.0, metavar="T", help="relative difference to ignore (default: 0)"
     )
     show = commands.add_parser("show", help="a recording as a table: site, signal, gradient, and a line of words")
     show.add_argument("paths", nargs="+", metavar="path", help="the file; several, up to eight, for --html")
-    show.add_argument("--step", type=int, metavar="N", help="the last row up to that step (default: the last of all)")
-    show.add_argument("--follow", action="store_true", help="prints the table again when rows come, until the end")
+    show.add_argument("--step", type=int, metavar="N", help="the last row up to that step (default: the last row)")
+    show.add_argument(
+        "--follow", action="store_true", help="prints the table again whenever rows arrive, until the recording ends"
+    )
     show.add_argument("--html", metavar="FILE", help="writes a page that plays the recording, instead of the table")
     show.add_argument("--csv", metavar="FILE", help="writes a row per step and site, instead of the table")
     show.add_argument("--json", action="store_true", help="prints the findings as JSON, instead of the table")
     show.add_argument(
-        "--fail-on", choices=SEVERITIES[1:], help=f"exits with {EXIT_FINDINGS} where a finding is at least so severe"
+        "--fail-on", choices=SEVERITIES[1:], help=f"exits with {EXIT_FINDINGS} if a finding is at least this severe"
     )
     show.add_argument(
         "--ignore", metavar="ID", action="append", default=[], help="leaves a finding out, by its id; may be repeated"
@@ -144,7 +146,7 @@ def _follow(options: argparse.Namespace) -> dict[str, Recording]:
 
 
 def _other_command(parser: Parser, options: argparse.Namespace) -> int:
-    """Prints the usage, or where two recordings part first. Returns EXIT_PARTED where they do."""
+    """Prints the usage, or where two recordings first differ. Returns EXIT_PARTED where they do."""
     if options.command is None:
         parser.print_help()
         return 0

@@ -1,4 +1,4 @@
-"""Where two recordings part first: the step, and within it the first quantity in the order of computation."""
+"""Where two recordings first differ: the step, and within it the first quantity in the order of computation."""
 
 from __future__ import annotations
 
@@ -48,9 +48,10 @@ def comparison(first: Recording, other: Recording, tolerance: float = 0.0) -> tu
     at = f" at {parting.place}" if parting.place else ""
     quantity = IN_WORDS.get(parting.quantity, parting.quantity)
     values = f"{number(parting.first, 7)} and {number(parting.other, 7)}"
-    before = f"They agree in {common.index(parting.step)} common steps before. " if common.index(parting.step) else ""
+    count = common.index(parting.step)
+    agreed = f"agree in {count} common step{'s' * (count > 1)}, and first differ" if count else "first differ"
     size = "" if parting.difference > LATE_DIGITS else f", a relative difference of {number(parting.difference)}"
-    return True, [*sentences, f"{before}They part first at step {parting.step}: the {quantity}{at}, {values}{size}."]
+    return True, [*sentences, f"They {agreed} at step {parting.step}: the {quantity}{at}, {values}{size}."]
 
 
 def _differences_of_headers(first: Recording, other: Recording) -> Iterator[str]:
@@ -58,7 +59,7 @@ def _differences_of_headers(first: Recording, other: Recording) -> Iterator[str]
         if first.header.get(key) != other.header.get(key):
             yield f"They differ in {key}: {first.header.get(key)} and {other.header.get(key)}."
     if [site.name for site in first.sites] != [site.name for site in other.sites]:
-        yield f"They have other sites: {len(first.sites)} and {len(other.sites)}; those of equal names are compared."
+        yield f"Their sites differ: {len(first.sites)} and {len(other.sites)}; those with the same names are compared."
 
 
 def _partings(first: Recording, other: Recording, steps: list[int], tolerance: float) -> Iterator[Parting]:

@@ -135,8 +135,8 @@ def coordinates(
                     counts = f"sites ({len(reference[1])} and {len(sites)})"
                     difference = counts if parameters == reference[0] else "parameters"
                     raise ValueError(
-                        f"build({widths[0]}) and build({width}) have other {difference}: the models must differ in "
-                        "their width alone."
+                        f"build({widths[0]}) and build({width}) differ in their {difference}: the models may "
+                        "differ only in width."
                     )
                 sizes_by_seed.append(sizes_by_step)
             sizes.append(tuple(sizes_by_seed))

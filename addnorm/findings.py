@@ -38,7 +38,7 @@ HELPS = {
     "plain": "a residual around every block and a norm on what each branch reads",
     "plain + norm": "a residual around every block",
     "residual only": "a norm on what each branch reads, or a last matrix of each branch that starts at zero",
-    "post-norm": "moving the norm from the sum to what each branch reads",
+    "post-norm": "the norm moved from the sum to what each branch reads",
 }
 
 

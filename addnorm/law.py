@@ -48,7 +48,7 @@ ARRANGEMENTS = {
     "post-norm": "the stream has the same size after every sum",
     "little": "the branches add little, or a norm after every sum takes back what they add",
     "residual only": "every branch adds in proportion to the stream",
-    "ReZero": "site by site the same numbers, so the branches add nothing yet",
+    "ReZero": "every site has the same numbers, so the branches add nothing yet",
     "plain": "the size is a product over the layers",
     "plain + norm": "the size stays, and the gradient is a product over the layers",
 }

@@ -11,7 +11,7 @@ from addnorm.picture import picture
 from addnorm.recording import Reader, Recording
 
 REDRAW_SECONDS = 0.5  # between two pictures
-NO_NOTEBOOK = "`show` draws in a notebook, and this is none; `addnorm show` prints a recording in a terminal"
+NO_NOTEBOOK = "`show` draws in a notebook, and this is not one; `addnorm show` prints a recording in a terminal"
 
 
 class Live:

@@ -32,7 +32,7 @@ LAZY = "This model has parameters without a shape yet: call it once on a batch b
 CHECKPOINTED = "Inside reentrant checkpoints no gradients were measured; use_reentrant=False shows them."
 PROJECTED = "No loss was given: the gradient is that of a fixed random projection of the output."
 CONSTANT_LOSS = "The loss depends on nothing that is trained, so there are no gradients."
-ROUNDED = "The gradient lies within rounding before {} and is left out there: this loss hardly depends on that."
+ROUNDED = "Before {} the gradient is no larger than rounding errors and is left out: the loss hardly depends on it."
 ROUNDING = 2.0**-16  # a gradient below this share of the next site's is nothing but float32's rounding
 OUTPUT = -1  # key of the model's output among the nodes
 REENTRANT = "CheckpointFunctionBackward"  # name of an autograd node that torch.autograd.grad refuses
@@ -307,7 +307,7 @@ def _loss_of(output: Any, loss: Loss | None, targets: tuple[Any, ...]) -> tuple[
         if not isinstance(value, Tensor):
             tensor = output_of(output)
             if tensor is None:
-                raise ValueError("The model's output is no tensor of numbers: give profile a loss.")
+                raise ValueError("The model's output is not a tensor of numbers: give profile a loss.")
             value, note = _projection(tensor), PROJECTED
     if not isinstance(value, Tensor) or value.numel() != 1:
         raise ValueError("The loss is not one number.")

@@ -282,7 +282,7 @@ class Recorder(Display):
                 self._is_foreign = True
         writer = Writer(path)
         if self._resume is not False and path is not None and writer.path != Path(path):
-            reason = "is no recording" if self._is_foreign else "is being written by another recorder"
+            reason = "is not a recording" if self._is_foreign else "is being written by another recorder"
             _warn(f"{path} {reason}: it stays as it is, and a new recording begins in {writer.path}")
         return writer
 
@@ -360,7 +360,7 @@ class Recorder(Display):
     def show(self) -> None:
         """Shows the recording in the output of a notebook's cell from now on, redrawn at most twice a second."""
         if self.path == Path(os.devnull):
-            _warn("`show` draws what the file holds, and there is none: give watch a path")
+            _warn("`show` draws what the file holds, and there is no file: give watch a path")
             return
         try:
             self._live = Live(self.path)
@@ -859,7 +859,7 @@ class Recorder(Display):
         if has_gradient and (self._is_called_elsewhere or self._unheard_steps > 1):
             self._has_no_sites = True
             where = self._is_called_elsewhere or (
-                "where no hook runs: in part, as a copy, or compiled; a model is compiled first and watched then"
+                "where no hook runs: in part, as a copy, or compiled; compile the model first, then watch it"
             )
             self._note(f"The model is called {where}. Only loss and weights are recorded.")
         elif self._step == 0:
@@ -867,7 +867,7 @@ class Recorder(Display):
 
     def _on_compiled_call(self) -> None:
         self._is_called_elsewhere = (
-            "inside what torch.compile has compiled, where no hook runs; a model is compiled first and watched then, "
+            "inside what torch.compile has compiled, where no hook runs; compile the model first, then watch it: "
             "watch(torch.compile(model))"
         )
 
@@ -1041,7 +1041,7 @@ class Recorder(Display):
             writer.truncate(rows)
             writer.write(lambda: self._narrate_earlier(rows))
             return True
-        reason = "was made by an older recorder" if has_same_sites else "is of a model with other sites"
+        reason = "was made by an older recorder" if has_same_sites else "is of a model with different sites"
         _warn(f"{self.path} {reason}: it stays as it is, and a new recording begins")
         writer.abandon()
         self._writer = Writer(self.path)
@@ -1182,7 +1182,7 @@ def _strangers_sentence(optimizers: Optimizers) -> str:
     names = ", ".join(dict.fromkeys(optimizers.strangers))
     if optimizers.watched:
         return f"optimizer: no optimizer of torch's is {names}, which no hook hears; the others are recorded"
-    return "this optimizer is none of torch's, and no hook hears it: call recorder.step() before every update"
+    return "this optimizer is not one of torch's, so no hook sees it: call recorder.step() before every update"
 
 
 def _listed(names: Sequence[str]) -> str:
@@ -1194,7 +1194,7 @@ def _turns_sentence(optimizers: Optimizers) -> str:
     others = ", ".join(type(other).__name__ for other in optimizers.in_turns)
     return (
         "The optimizers step in turns, each on passes of its own: the rows are the updates of "
-        f"{type(optimizers.lead).__name__}, the first to step; those of {others} are left out. Choose by giving one."
+        f"{type(optimizers.lead).__name__}, the first to step; those of {others} are left out. To choose, give one."
     )
 
 

@@ -383,7 +383,7 @@ class Reader:
                 raise FaultError("is longer than a line of a recording can be")
             entry = parse_line(line)
             if recording.is_complete:
-                raise FaultError("stands after the end of the recording")
+                raise FaultError("comes after the end of the recording")
             if not recording.header:
                 self._read_header(entry)
             elif "end" in entry:
@@ -466,7 +466,7 @@ def read(path: str | os.PathLike[str], *, growing: bool = False) -> Recording:
                 reader.feed(chunk)
                 remaining -= len(chunk)
             if not remaining and not recording.problem:
-                recording.problem = "The file is larger than a recording can be; what stands before is shown."
+                recording.problem = "The file is larger than a recording can be; what comes before is shown."
     except (OSError, ValueError) as error:
         recording.problem = f"{capitalised(getattr(error, 'strerror', None) or str(error))}."
     return recording if growing else reader.finish()

@@ -28,7 +28,8 @@ class Criterion:
 RULES = {
     # A number of the row is not finite.
     "AN-N1": Criterion(
-        "error", 0, "`recorder.on` and `profile` name the operation; lower the learning rate, or leave float16",
+        "error", 0, "`recorder.on` and `profile` name the operation; lower the learning rate, or use bfloat16 or "
+        "float32 in place of float16",
         "Micikevicius 2018, 1710.03740",
     ),
     # The model was given an input that is not finite.
@@ -52,12 +53,12 @@ RULES = {
     ),
     # The graph is cut: no matrix before the cut receives a gradient.
     "AN-G2": Criterion(
-        "warning", 0, "remove it; of parts that are to stay as they are, set `requires_grad_(False)`",
+        "warning", 0, "remove it; to keep parts fixed, call `requires_grad_(False)` on them",
         "Bengio 2013, 1308.3432",
     ),
     # The learning rate is and stays 0.
     "AN-R1": Criterion(
-        "error", 20, "look at the rate and its schedule: `scheduler.step()` comes after `optimizer.step()`",
+        "error", 20, "check the rate and its schedule: `scheduler.step()` comes after `optimizer.step()`",
         "Loshchilov 2017, 1608.03983",
     ),
     # Updates are larger than the weights.
@@ -67,8 +68,8 @@ RULES = {
     ),
     # Matrices receive gradients that no update uses.
     "AN-W3": Criterion(
-        "warning", 20, "give the optimizer all of `model.parameters()`, and build it after the model is complete; of "
-        "parts that are to stay as they are, set `requires_grad_(False)`", "Howard 2018, 1801.06146",
+        "warning", 20, "give the optimizer all of `model.parameters()`, and build it after the model is complete; to "
+        "keep parts fixed, call `requires_grad_(False)` on them", "Howard 2018, 1801.06146",
     ),
     # A block lacks the skip that its peers have.
     "AN-B1": Criterion(
@@ -76,7 +77,7 @@ RULES = {
     ),
     # Trained matrices receive no gradient.
     "AN-W1": Criterion(
-        "warning", 20, "call what is not called; balance a router; give a dead unit a new start",
+        "warning", 20, "call the modules that are never called; balance the router; reinitialise dead units",
         "Shazeer 2017, 1701.06538",
     ),
     # Two matrices start with equal numbers.
@@ -86,8 +87,9 @@ RULES = {
     ),
     # The first loss is far above that of guessing.
     "AN-L3": Criterion(
-        "warning", 2, "start with small logits: draw the last matrix, or a table tied to it, with a standard deviation "
-        "of 0.02, or put a norm before it", "Radford 2019, Language Models are Unsupervised Multitask Learners, 2.3",
+        "warning", 2, "start with small logits: initialise the last matrix, or an embedding tied to it, with a "
+        "standard deviation of 0.02, or put a norm before it",
+        "Radford 2019, Language Models are Unsupervised Multitask Learners, 2.3",
     ),
     # The gradient before clipping has grown.
     "AN-C2": Criterion(
@@ -115,7 +117,7 @@ RULES = {
     ),
     # The loss rises, or has never fallen.
     "AN-L1": Criterion(
-        "warning", 0.02, "lower the learning rate if it rises; if it never fell, look whether the labels belong to the "
+        "warning", 0.02, "lower the learning rate if it rises; if it never fell, check that the labels match the "
         "inputs, and try another rate", "Prechelt 1998, Early Stopping - But When?",
     ),
     # An update hardly changes a block.
@@ -138,11 +140,11 @@ RULES = {
     ),
     # Matrices frozen at the start receive a gradient.
     "AN-W2": Criterion(
-        "note", 0, "nothing, if that is meant; watch again from there to have them in blocks",
+        "note", 0, "nothing, if that is intended; call `watch` again after that step to have them among the blocks",
         "Howard 2018, 1801.06146",
     ),
     # A module is called another number of times than in the first pass.
-    "AN-S2": Criterion("note", 1, "read its sites as those of the first calls", "Bai 2019, 1909.01377"),
+    "AN-S2": Criterion("note", 1, "take its sites to be those of the first calls", "Bai 2019, 1909.01377"),
 }  # fmt: skip
 
 
@@ -232,7 +234,7 @@ def sorted_by_severity(findings: Iterable[Diagnostic]) -> list[Diagnostic]:
 def unknown_rules_message(ids: Iterable[str]) -> str:
     """Error message naming the ids that no finding has; empty if there are none."""
     unknown = [rule_id for rule_id in ids if rule_id not in RULES]
-    return f"{', '.join(map(str, unknown))} is no finding; there are {', '.join(RULES)}" if unknown else ""
+    return f"{', '.join(map(str, unknown))} is not a finding; there are {', '.join(RULES)}" if unknown else ""
 
 
 def _is_step(value: Any) -> TypeGuard[float]:

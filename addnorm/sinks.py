@@ -23,7 +23,7 @@ class Webhook:
 
     def __init__(self, address: str) -> None:
         if not address.startswith(("http://", "https://")):
-            raise ValueError(f"to: {address} is no address of a webhook; one begins with https://")
+            raise ValueError(f"to: {address} is not a webhook's address, which begins with https://")
         self._address = address
 
     def send(self, step: int, finding: Diagnostic) -> None:
@@ -80,7 +80,7 @@ class Sinks:
                 action(sink)
             except Exception as error:
                 self._sinks.remove(sink)
-                self.problems.append(f"{type(sink).__name__} hears no more of the recording: {error}")
+                self.problems.append(f"{type(sink).__name__} gets no more of the recording: {error}")
 
 
 def dashboard_numbers(row: Recording) -> dict[str, float]:

@@ -99,7 +99,7 @@ def verdict(recording: Recording, row: int) -> str:
     if len(grad) > 1:
         clauses.append(change_clause("its gradient", grad[::-1], "on the way back"))
     if not clauses:
-        return "Too little was measured for a verdict: it compares sites of equally many numbers."
+        return "Too little was measured for a verdict, which compares sites of the same size."
     return f"{capitalised(', '.join(clauses))}{'' if grad else '; no gradient was measured'}."
 
 

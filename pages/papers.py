@@ -6,7 +6,7 @@ from components.papers import page
 
 st.title("Papers", anchor=False)
 st.markdown(
-    "Published results, each run here in small: choose one, press the button, compare your numbers with the paper's."
+    "Published results, each run here at small scale: choose one, run it, compare your numbers with the paper's."
 )
 paper = page.chosen_paper()
 if paper is None:

@@ -261,7 +261,7 @@ export class RecordingDecoder {
     try {
       if (line.length > BOUNDS.line) fault("is longer than a line of a recording can be")
       const entry = parseLine(line)
-      if (this.ending) fault("stands after the end of the recording")
+      if (this.ending) fault("comes after the end of the recording")
       if (!this.log.header) this.readHeader(entry)
       else if (Object.hasOwn(entry, "end")) this.ending = checkEnding(entry)
       else if (Object.hasOwn(entry, "said")) {

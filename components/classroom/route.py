@@ -88,7 +88,7 @@ async def homework(request: Request) -> Response:
     base, token = base_path(), request.query_params.get("t", "")
     assigned = homework_from(token)
     if assigned is None:
-        return PlainTextResponse("This link was not made by this server, or is not whole.", 404)
+        return PlainTextResponse("This link was not made by this server, or is incomplete.", 404)
     page, query = page_of(assigned.stop)
     query |= {language.KEY: spoken} if (spoken := request.query_params.get(language.KEY)) else {}
     to = f"{base}/{'' if page == START else page}"

@@ -180,7 +180,7 @@ def _draw_arrangement_menu(name: str, on_arrange: Callable[[], None]) -> None:
     if arrangement:
         description = f"{arrangement.description} ({with_links(arrangement.source)})"
     else:
-        description = "The columns differ." if name == SEVERAL else "What is set has no name."
+        description = "The columns differ." if name == SEVERAL else "These settings have no name."
     tip = f"{description} An arrangement of the menu sets residual, placement, norm, scales and initialisation at once."
     st.menu_button(
         f"Arrangement: {name}",

@@ -14,7 +14,7 @@ from models.service.client import trainer
 from models.spec import RunConfig
 
 MAX_BYTES = 20_000_000  # of a recording, or of the rows of all runs, in a file
-TOO_LARGE = f"More than {MAX_BYTES / 1e6:g} MB of rows: too many for a file that plays."
+TOO_LARGE = f"More than {MAX_BYTES / 1e6:g} MB of rows: too many for a playable file."
 
 
 def player_file(

@@ -61,7 +61,7 @@ def _draw_downloads(cfg: RunConfig, view: View | None) -> None:
             share.player_download("run.html", lambda: _playing_file(view, panels), [cfg])
     st.caption(
         "The script needs nothing but torch and prints the same loss and per-layer numbers as this page. "
-        + ("" if view is not None else "Numbers and the file that plays come with the first training step.")
+        + ("" if view is not None else "Numbers and the playable file come with the first training step.")
     )
 
 

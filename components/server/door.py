@@ -23,7 +23,7 @@ METRICS = "/_stcore/metrics"  # tells anybody the number of visitors, and is exp
 READ_METHODS = ("GET", "HEAD", "OPTIONS")
 UNKNOWN_HOST = (
     "This server does not answer to this name. Its operator can allow it: server.allowedHosts, or PLAYGROUND_PROXIES "
-    "where a proxy stands before it.\n"
+    "if it is behind a proxy.\n"
 )
 
 

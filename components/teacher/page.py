@@ -154,7 +154,7 @@ def _draw_class(code: str, key: str, state: ClassState, plan: Plan) -> None:
     following.listen(code, state, following.TEACHER)
     left, right = st.columns([3, 1])
     with left:
-        remark = " · **on their own now**" if state.loose else ""
+        remark = " · **students are exploring**" if state.loose else ""
         if state.at + 1 < len(state.plan):
             remark += f" · next: {desk.title(state.plan[state.at + 1])}"
         st.markdown(f"Shown now, {state.at + 1} of {len(state.plan)}: **{desk.title(state.stop)}**{remark}")
@@ -370,7 +370,7 @@ def _draw_stops(code: str, key: str, state: ClassState | None, plan: Plan) -> No
             max_chars=MAX_OPTIONS * (MAX_OPTION_CHARS + 3),
             height=150,
             help=TEXTS("options"),
-            placeholder="One a line, with * before the right one. None: a number is asked for.",
+            placeholder="One per line, with * before the right one. Leave it empty to ask for a number.",
         )
         with st.container(horizontal=True):
             if state is not None:

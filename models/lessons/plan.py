@@ -96,7 +96,7 @@ def plan_from(text: str) -> Plan:
             title = line.lstrip(f"{TITLE} ")[:100]
         elif kind in (NOTE, OPTION, RIGHT, NUMBER):
             if not drafts:
-                faults.append(f"Line {number}: “{line[:40]}” stands before the first stop; it is left out.")
+                faults.append(f"Line {number}: “{line[:40]}” comes before the first stop; it is left out.")
             elif kind == NOTE:
                 drafts[-1].notes.append(line[1:].strip())
             else:

@@ -72,7 +72,7 @@ def read_stop(text: str) -> tuple[str, str]:
         link = urlsplit(text)
         pairs = parse_qsl(link.query, keep_blank_values=True, max_num_fields=MAX_LINK_KEYS)
     except ValueError:
-        raise ValueError(f"“{_short(text)}” is no link") from None
+        raise ValueError(f"“{_short(text)}” is not a link") from None
     page = link.path.rpartition("/")[2] or (START if link.scheme or link.path else "")
     query = {key: value for key, value in pairs if key not in VISIT_KEYS}
     if page not in PAGES or page in NO_STOPS:

@@ -170,7 +170,7 @@ def refusal_reason(spec: MapSpec, machine: Machine, *, cluster: bool = False) ->
     if spec.runs > MAX_RUNS_OF_MAP and not cluster:  # checked before `units` creates them
         of_seeds = f" of {spec.seeds} seeds" if spec.seeds > 1 else ""
         size = f"{spec.runs:,} runs, in {spec.cells:,} cells{of_seeds}"
-        return f"This map has {size}; at most {MAX_RUNS_OF_MAP:,} are taken."
+        return f"This map has {size}; at most {MAX_RUNS_OF_MAP:,} are allowed."
     try:
         all_units = units(spec)
     except ValueError as error:

@@ -168,7 +168,8 @@ def warmup_sentence(spec: MapSpec, effects: Sequence[WarmupEffect]) -> str:
     helped = [name for name in spec.arrangements if name in decided]
     others = [name for name in spec.arrangements if name not in decided]
     remark = f"; for {' and '.join(others)} it does so at no rate" if others else ""
-    return f"A warm-up decides whether {' and '.join(helped)} reaches {goal}{remark}."
+    verb = "reaches" if len(helped) == 1 else "reach"
+    return f"A warm-up decides whether {' and '.join(helped)} {verb} {goal}{remark}."
 
 
 def _range_in_words(decades: float, goal: str) -> str:

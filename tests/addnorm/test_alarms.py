@@ -152,7 +152,7 @@ def test_dashboards_hear_a_few_numbers_of_each_row(with_file: bool, tmp_path: Pa
     optimizer = sgd(model)
     path = tmp_path / "told.jsonl" if with_file else None
     with (
-        pytest.warns(UserWarning, match="Offline hears no more of the recording: no network"),
+        pytest.warns(UserWarning, match="Offline gets no more of the recording: no network"),
         watch(model, path, optimizer=optimizer, to=[board, Offline(), run, trackio]) as recorder,
     ):
         train(model, optimizer, recorder)

@@ -41,7 +41,7 @@ def test_a_file_of_another_kind_stays(content: str, tmp_path: Path) -> None:
     path = tmp_path / "run.jsonl"
     path.write_text(content, encoding="latin-1")
     (sentence,), new = sentences(net(), path, resume=True)
-    assert "is no recording" in sentence
+    assert "is not a recording" in sentence
     assert path.read_text(encoding="latin-1") == content
     assert len(read(new)) == 3
 

@@ -141,7 +141,7 @@ def deeper(width: int) -> Built:
         (standard, {"steps": 0}, "steps is 0; legal is a whole number from 1 to 100"),
         (standard, {"seeds": 1e300}, "seeds is 1e"),
         (heads, {"widths": [32, 40]}, r"build\(40\) failed: .*embed_dim must be divisible by num_heads"),
-        (deeper, {}, r"build\(32\) and build\(64\) have other parameters: the models must differ in their width alone"),
+        (deeper, {}, r"build\(32\) and build\(64\) differ in their parameters: the models may differ only in width"),
         (Model, {}, r"build\(32\) returns Model; legal is a model and its optimizer"),
     ],
 )

@@ -136,7 +136,7 @@ def test_another_models_recording_is_not_gone_on_with(tmp_path: Path) -> None:
     model = net(blocks=2)
     optimizer = torch.optim.SGD(model.parameters(), 0.1)
     with (
-        pytest.warns(UserWarning, match="of a model with other sites"),
+        pytest.warns(UserWarning, match="of a model with different sites"),
         watch(model, path, optimizer=optimizer, resume=True) as recorder,
     ):
         train(model, optimizer, recorder, 1)

@@ -384,7 +384,7 @@ def test_a_model_that_is_compiled_after_it_was_watched_trains_as_if_it_were_not_
         inner = net()
         optimizer = sgd(inner)
         recorder = watch(inner, tmp_path / "run.jsonl", optimizer=optimizer)
-        with pytest.warns(UserWarning, match="compiled first and watched then") as said:
+        with pytest.warns(UserWarning, match="compile the model first, then watch it") as said:
             assert train(torch.compile(inner, backend="eager", dynamic=False), optimizer, recorder) == expected
         unwatch(inner)
         assert said[0].filename.endswith("loops.py")

@@ -119,10 +119,10 @@ def test_dashboards_and_a_webhook_hear_of_a_finding_once(tmp_path: Path) -> None
 
 
 def test_a_webhook_that_fails_leaves_the_training_alone(tmp_path: Path) -> None:
-    with pytest.warns(UserWarning, match="Webhook hears no more of the recording"):
+    with pytest.warns(UserWarning, match="Webhook gets no more of the recording"):
         found = without_a_skip(tmp_path, to="http://127.0.0.1:9/closed")
     assert len(found) == 4
-    with pytest.raises(ValueError, match="no address of a webhook"):
+    with pytest.raises(ValueError, match="is not a webhook's address, which begins"):
         watch(net(), tmp_path / "other.jsonl", to=["ftp://example.org"])
 
 
@@ -172,7 +172,7 @@ def test_two_recordings_part_first_where_they_differ(tmp_path: Path, capsys: pyt
     assert main(["compare", one, same]) == 0
     assert capsys.readouterr().out == "They agree in all 5 steps that both have.\n"
     assert main(["compare", one, other]) == EXIT_PARTED
-    assert "They part first at step 3: the signal at 2, " in capsys.readouterr().out
+    assert "first differ at step 3: the signal at 2, " in capsys.readouterr().out
     assert main(["compare", one, str(tmp_path / "none.jsonl")]) == 2
 
 

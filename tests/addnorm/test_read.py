@@ -145,7 +145,7 @@ FAULTS: dict[str, tuple[list[Any], bytes, str]] = {
     "more after the end": (
         [HEADER, ROW, END, {**ROW, "step": 1}],
         b"",
-        "Line 4 stands after the end of the recording.",
+        "Line 4 comes after the end of the recording.",
     ),
     "names of version 1": ([{**HEADER, "addnorm": 2}, ROW], b"", "Line 2 has act_rms that is not a list."),
     "said of later": (
@@ -212,7 +212,7 @@ def test_lines_and_recordings_have_bounds(monkeypatch: pytest.MonkeyPatch, tmp_p
     monkeypatch.setattr(reading, "MAX_NUMBERS", 10**6)
     assert (
         read(tmp_path / "run.jsonl").problem
-        == "The file is larger than a recording can be; what stands before is shown."
+        == "The file is larger than a recording can be; what comes before is shown."
     )
 
 

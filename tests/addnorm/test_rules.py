@@ -77,7 +77,7 @@ def test_the_file_holds_findings_and_gives_them_back(tmp_path: Path) -> None:
 def test_a_finding_is_switched_off_by_its_id(tmp_path: Path) -> None:
     found = diverging(tmp_path, ignore=["AN-N1"])
     assert (found.findings, found.sentence("lost", 1), found.header["ignored"]) == ([], "", ["AN-N1"])
-    with pytest.raises(ValueError, match="ignore: AN-X9 is no finding; there are AN-N1, "):
+    with pytest.raises(ValueError, match="ignore: AN-X9 is not a finding; there are AN-N1, "):
         addnorm.watch(net(), tmp_path / "other.jsonl", ignore=["AN-X9"])
 
 
@@ -99,7 +99,7 @@ def test_the_command_line_prints_findings_as_json_and_fails_on_them(
     assert "\nAN-G1 warning: From step 3 on less than 1/30 " in capsys.readouterr().out
     with pytest.raises(SystemExit):
         main(["show", path, "--ignore", "AN-X9"])
-    assert "AN-X9 is no finding" in capsys.readouterr().err
+    assert "AN-X9 is not a finding" in capsys.readouterr().err
 
 
 GOOD = {"severity": "note", "since": 0, "sentence": "a", "numbers": {"b": 1}, "threshold": 2, "reference": "c"}

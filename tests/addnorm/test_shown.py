@@ -241,7 +241,7 @@ def test_outside_of_a_notebook_or_where_its_output_fails_training_goes_on(tmp_pa
         trained(tmp_path / "a", show=True)
     assert len(read(tmp_path / "a" / "run.jsonl")) == 20
     sys.modules["IPython"].get_ipython = lambda: None  # type: ignore[attr-defined]
-    with pytest.warns(UserWarning, match="draws in a notebook, and this is none"):
+    with pytest.warns(UserWarning, match="draws in a notebook, and this is not one"):
         trained(tmp_path / "b", show=True)
     assert read(tmp_path / "b" / "run.jsonl").is_complete
 

@@ -168,7 +168,7 @@ def test_without_cookies_the_projectors_keys_lead(secure, browsers):
     stranger = at(browsers(), f"{secure.url}/lessons?class={code}&view=projector")
     stranger.get_by_role("heading", name=LESSONS["skip"].title).wait_for()
     settled(stranger).keyboard.press("v")
-    expect(stranger.get_by_text("The keys lead the class only where")).to_be_visible()
+    expect(stranger.get_by_text("The keys control the class only if")).to_be_visible()
 
 
 def test_tabs_by_any_link_are_one_person(secure, browsers):

@@ -186,7 +186,7 @@ def test_a_class_of_three_phones_goes_where_its_teacher_and_the_projectors_keys_
     phones[1].reload()
     phones[1].get_by_text("Your guess is in: 10 to 1,000").wait_for()
     settled(teacher).get_by_role("button", name="Let students explore").click()
-    late.get_by_text("on your own now").wait_for()
+    late.get_by_text("explore by yourself").wait_for()
     settled(late).get_by_role("button", name="This is my guess").wait_for()
     teacher.get_by_role("button", name="Call back").click()
     late.get_by_text("What is your guess?").wait_for()

@@ -159,7 +159,7 @@ def test_nobody_walks_away_until_let_go_and_all_come_back_when_called(board: Boa
     assert titles(sound(page.run())) == [LESSONS[LESSON].title]
     assert "lesson_box" not in {one.key for one in page.selectbox}
     board.set_loose(CODE, key, True)
-    assert "on your own now" in words(sound(page.run()))
+    assert "explore by yourself" in words(sound(page.run()))
     page.switch_page("glossary.py")
     page.query_params.clear()
     assert titles(sound(page.run())) == ["Glossary"]
@@ -270,7 +270,7 @@ def test_start_is_guessed_net_by_net_and_then_its_picture_plays_all_four(board: 
 def test_a_wall_stays_with_what_is_shown_while_everybody_is_on_their_own(board: Board, key: str) -> None:
     student, projector = joined(), wall()
     board.set_loose(CODE, key, True)
-    assert "you are on your own now" in words(sound(student.run()))
+    assert "explore by yourself until" in words(sound(student.run()))
     assert "on your own" not in words(sound(projector.run()))
     assert "This is my guess" not in labels(projector)
 
@@ -459,7 +459,7 @@ def test_a_class_is_opened_led_cleared_and_closed_and_both_can_be_undone(board: 
     press(page, "Undo: bring the guesses back")
     assert sum((board.counts(code, DEFAULT_PLAN[1]) or {}).values()) == 1
     press(page, "Let students explore")
-    assert "on their own now" in words(page)
+    assert "students are exploring" in words(page)
     press(page, "Call back")
     press(page, "Close it")
     assert board.state_of(code) is None

@@ -199,7 +199,7 @@ class _Lecture:
         await phone.get_by_role("radio").first.check(force=True)
         await (await self._settled(phone)).get_by_role("button", name="This is my guess").click()
         await phone.get_by_text("Your guess:").wait_for()
-        name = phone.get_by_role("textbox", name="Name, as you like")
+        name = phone.get_by_role("textbox", name="Name, or a nickname")
         await name.fill("Ada")
         await name.press("Enter")
         text = phone.locator("pre").filter(has_text="Signature: ")

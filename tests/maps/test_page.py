@@ -202,6 +202,8 @@ def test_no_arrangement_is_named_to_which_a_warm_up_does_harm_or_makes_no_differ
     assert warmup_sentence(spec, [harmed, lost]).startswith(
         "A warm-up decides whether pre-norm reaches a loss of 1; for"
     )
+    both = warmup_sentence(spec, [WarmupEffect("post-norm", 0.1, 2.7, 0.05), lost])
+    assert both.startswith("A warm-up decides whether post-norm and pre-norm reach a loss of 1; for")
 
 
 def test_the_prepared_map_of_warm_ups_is_trained_long_enough_to_show_that_post_norm_needs_one_and_pre_norm_does_not():

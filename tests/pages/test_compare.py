@@ -276,7 +276,7 @@ def test_several_seeds_are_drawn_as_bands_and_one_seed_is_tagged() -> None:
     query = columns({}, {"residual": False})
     assert declared(compare(**query))["facts"] == ["1 seed"]
     page = compare(**query, seeds="3")
-    said = "3 seeds, trained together: median and range; samples and their cosine of the first"
+    said = "3 seeds, trained together: median and range; samples and their cosine are the first seed's"
     assert declared(page)["facts"] == [said]
     assert [run["seeds"] for run in declared(page)["runs"]] == [3, 3]
     for title, figure in charts(page).items():
