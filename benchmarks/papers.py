@@ -112,7 +112,7 @@ def _figures(key: str, parts: Mapping[str, Finding]) -> Iterator[Figure]:
 
 
 def _interval_in_words(tests: Mapping[str, Any], index: int) -> str:
-    low, high = tests["95 %, from"][index], tests["to"][index]
+    low, high = tests["95%, from"][index], tests["to"][index]
     return f"{tests['mean'][index]:.3g} [{low:.3g}, {high:.3g}] {tests['result'][index]}"
 
 
@@ -122,7 +122,7 @@ def record(by_card: Mapping[str, Mapping[str, Finding]], path: Path) -> None:
     cards = recorded | {
         key: {
             part: [
-                [float(f"{finding.tests[name][index]:.4g}") for name in ("mean", "95 %, from", "to")]
+                [float(f"{finding.tests[name][index]:.4g}") for name in ("mean", "95%, from", "to")]
                 + [finding.tests["result"][index]]
                 for index in range(len(finding.tests["statement"]))
             ]

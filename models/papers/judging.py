@@ -86,7 +86,7 @@ def judge_statements(
         "number": [statement.number for statement in stated],
         "bound": [statement.bound for statement in stated],
         "mean": [mean for mean, _, _ in intervals],
-        "95 %, from": [low for _, low, _ in intervals],
+        "95%, from": [low for _, low, _ in intervals],
         "to": [high for _, _, high in intervals],
         "result": verdicts,
     }

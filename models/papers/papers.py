@@ -66,7 +66,7 @@ class Paper(Experiment):
     def statements(self, finding: Finding, *, verdicts: bool = True) -> dict[str, list[str]]:
         """Table of the statements: bound, number with its 95 % interval and verdict here, and as recorded elsewhere."""
         tests = finding.tests
-        here = zip(tests["mean"], tests["95 %, from"], tests["to"], tests["result"], strict=True)
+        here = zip(tests["mean"], tests["95%, from"], tests["to"], tests["result"], strict=True)
         columns = {"here": here} | {f"{part}, recorded": of for part, of in recorded_tests().get(self.key, {}).items()}
         table = {name: list(tests[name]) for name in ("statement", "number", "bound")}
         for column, rows in columns.items():
