@@ -167,7 +167,7 @@ def warmup_sentence(spec: MapSpec, effects: Sequence[WarmupEffect]) -> str:
         return f"At no rate does a warm-up decide whether an arrangement reaches {goal}."
     helped = [name for name in spec.arrangements if name in decided]
     others = [name for name in spec.arrangements if name not in decided]
-    remark = f"; for {' and '.join(others)} it does so at no rate" if others else ""
+    remark = f"; for {' and '.join(others)} it makes no such difference at any rate" if others else ""
     verb = "reaches" if len(helped) == 1 else "reach"
     return f"A warm-up decides whether {' and '.join(helped)} {verb} {goal}{remark}."
 

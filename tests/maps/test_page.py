@@ -190,7 +190,7 @@ def test_what_a_warm_up_changes_is_computed_from_the_cells_of_every_rate():
     lost = [replace(one, final_loss=None, diverged=3) if one.y == 0 else one for one in runs]
     assert {one.without for one in warmup_effects(spec, lost)} == {math.inf}
     assert warmup_sentence(spec, warmup_effects(spec, runs)) == (
-        "A warm-up decides whether post-norm reaches a loss of 1; for pre-norm and DeepNorm it does so at no rate."
+        "A warm-up decides whether post-norm reaches a loss of 1; for pre-norm and DeepNorm it makes no such difference at any rate."
     )
 
 

@@ -58,7 +58,7 @@ def test_every_prepared_comparison_differs_in_something_fits_the_budget_and_shar
 def test_the_pair_with_a_norm_says_that_the_norm_levels_the_gradient_as_measured_nets_do() -> None:
     pair = PAIRINGS["residual on and off"].make()
     said = re.search(
-        r"output, (.*) arrives .* residual and (.*) with it.*would be (\S+) and (\S+?)[.] So",
+        r"output, (.*) arrives .* residual and (.*) with it.*would be (\S+) and (\S+?)[.] These",
         levelling_sentence(pair),
         re.S,
     )
