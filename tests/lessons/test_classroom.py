@@ -271,7 +271,7 @@ def test_a_wall_stays_with_what_is_shown_while_everybody_is_on_their_own(board: 
     student, projector = joined(), wall()
     board.set_loose(CODE, key, True)
     assert "explore by yourself until" in words(sound(student.run()))
-    assert "on your own" not in words(sound(projector.run()))
+    assert "explore by yourself" not in words(sound(projector.run()))
     assert "This is my guess" not in labels(projector)
 
 
