@@ -47,7 +47,7 @@ SECTIONS = {
     "Learn": (
         PageEntry("lessons", "Lessons", "school", "Guess, train, see what happened and why, solve the challenge."),
         PageEntry("claims", "Common claims", "fact_check", "True or false? Each with an experiment that tests it."),
-        PageEntry("papers", "Papers", "article", "Published results, each run here in small: does it show?"),
+        PageEntry("papers", "Papers", "article", "Published results, each run here at small scale: do they hold?"),
         PageEntry("glossary", "Glossary", "dictionary", "Every term of the app: meaning, formula, paper."),
         PageEntry(
             "teacher", "Teacher", "co_present", "Lead a class: everybody sees what you choose, and guesses first."

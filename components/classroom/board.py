@@ -155,7 +155,7 @@ def _attendance_html(text: str) -> str:
 
 def attendance(state: ClassState) -> str:
     """How many of a class are connected, how many of them have answered each of its questions, and how many left."""
-    gone = [phrase("{} who left had answered").format(state.gone)] if state.gone else []
+    gone = [phrase("{} answered and left").format(state.gone)] if state.gone else []
     if not state.here:
         return ", ".join([phrase("Nobody is here"), *gone]) if gone else phrase("Nobody is here yet")
     if not state.answered:

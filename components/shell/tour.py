@@ -37,7 +37,7 @@ STOPS = {
 WORDS = {
     "first": "Five-minute tour, {} of {}: {}",
     "where": "Tour, {} of {}: {}",
-    "done": "The tour is done. Labs, claims and papers go on from here.",
+    "done": "The tour is done. Go on with the labs, claims and papers.",
     "next": "Next: {}",
     "again": "Continue: {}",
     "leave": "Leave the tour",

@@ -60,9 +60,9 @@ def test_a_page_added_by_a_press_is_shown_to_everybody(visitors):
     expect(numbers).to_have_text("1 of 2 answered")
     expect(teacher.locator(".class-bars li")).to_have_text(["<b>one</b>: 0", "two: 1"])
     phone.close()
-    expect(numbers).to_have_text("0 of 1 answered, 1 who left had answered")
+    expect(numbers).to_have_text("0 of 1 answered, 1 answered and left")
     settled(laptop).get_by_role("button", name="one").click()
-    expect(numbers).to_have_text("1 of 1 answered, 1 who left had answered")
+    expect(numbers).to_have_text("1 of 1 answered, 1 answered and left")
     wall.keyboard.press("v")
     for page in (wall, laptop):
         expect(page.locator(".class-bars li")).to_have_text([re.compile("^<b>one</b>: 1"), re.compile("^✓ two: 1")])
