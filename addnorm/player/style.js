@@ -8,7 +8,8 @@ const NEGATIVE_HUE = "#7d5f2c" // negative values on a signed scale
 const SHADE_LUMINANCES = [null, 0.135, 0.29, 0.18] // shades 0 to 3 of a line, visible on light and on dark pages
 const SCALE_LUMINANCES = [0.8, null, 0.045] // a map's minimum, middle and maximum on a light page
 const SIGNED_LUMINANCES = [0.09, 0.8, 0.09] // minimum, 0 and maximum on a signed scale
-const DARK_PAGE_LUMINANCES = { 0.8: 0.045, 0.045: 0.8, 0.09: 0.32 } // replacements on a dark page
+// On a dark page the middle is dim too, and nothing is as bright as a page of paper.
+const DARK_PAGE_LUMINANCES = { 0.8: 0.025, null: 0.13, 0.045: 0.4, 0.09: 0.32 }
 const CHANNEL_LUMINANCES = [0.2126, 0.7152, 0.0722] // pure red, green and blue (WCAG 2.2)
 const FONT_SIZE = 12 // plotly's default
 
@@ -61,7 +62,7 @@ export const colourScale = (hue, dark, signed) => {
   const luminances = signed ? SIGNED_LUMINANCES : SCALE_LUMINANCES
   return colours.map((colour, i) => {
     const target = dark ? DARK_PAGE_LUMINANCES[luminances[i]] : luminances[i]
-    return [i / 2, luminances[i] === null ? colour : withLuminance(colour, target)]
+    return [i / 2, target === null ? colour : withLuminance(colour, target)]
   })
 }
 // The colour at a share of a scale, interpolated as in plotly.

@@ -15,12 +15,12 @@ from components.controls import drive
 from components.player.page import player, playhead
 from components.player.panels import TEXT_NOTE, is_language_model, stack_blocks, text_panel
 from components.shell import compare_link, link, projector, session
-from components.shell.hidden_parts import is_hidden
-from components.shell.naming import names_of, settings_text
+from components.shell.hidden_parts import any_hidden, is_hidden
+from components.shell.naming import ARRANGEMENT_FIELDS, names_of, settings_text
 from components.shell.text import with_explained_words
 from models.insight.comparison import learners_sentence, ranking_sentence, signal_sentence
 from models.service.client import RequestedLog, key_of, trainer
-from models.spec import RunConfig, plan
+from models.spec import RunConfig, arrangement_of, plan
 from models.spec.budget import budget_refusal
 from models.spec.pairings import differing_fields, incomparable_charts
 from models.trace import Trace
@@ -29,7 +29,6 @@ PATHS_TITLE = "Ten unseen samples on their way through the blocks"
 HALF = SPANNED // 2
 CHART_HEIGHT = 280  # pixels
 PATHS_HEIGHT = 190  # pixels
-MAX_LABEL_CHARS = 20  # of a net's label over its sample paths
 
 
 def draw(*, against: bool = False) -> None:
@@ -156,27 +155,26 @@ def _charts(
 
 
 def _sample_paths(labels: list[str]) -> SamplePaths:
-    """The sample paths of all columns, beside the loss if there are two.
-
-    Every label fits one line, so that the pictures are level: letters replace labels that are too long.
-    """
+    """The sample paths of all columns, beside the loss if there are two."""
     count = len(labels)
     return SamplePaths(
         PATHS_TITLE,
         span=HALF if count == 2 else SPANNED,
         runs=tuple(range(count)),
-        labels=tuple(labels if max(map(len, labels)) <= MAX_LABEL_CHARS else LETTERS[:count]),
+        labels=tuple(labels),
         shows_outcome=not is_hidden("verdict"),
         height=PATHS_HEIGHT,
     )
 
 
 def _legend(configurations: list[RunConfig]) -> list[str]:
-    """A label for each column: the values of one or two fields that differ, otherwise the names of the networks."""
+    """A label for each column: its arrangement, its one or two fields that differ, or the name of its network."""
     names = [name for name in differing_fields(configurations) if not is_hidden(name)]
-    if 0 < len(names) <= 2:
-        return [settings_text(cfg, names) for cfg in configurations]
-    return names_of(configurations)
+    arrangements = [arrangement_of(cfg) or "" for cfg in configurations]
+    is_named = all(arrangements) and len(set(arrangements)) == len(arrangements)
+    if len(names) > 1 and is_named and set(names) <= set(ARRANGEMENT_FIELDS) and not any_hidden(ARRANGEMENT_FIELDS):
+        return arrangements
+    return [settings_text(cfg, names) for cfg in configurations] if 0 < len(names) <= 2 else names_of(configurations)
 
 
 def _column(cfg: RunConfig, run: int, span: int) -> list[Panel]:

@@ -196,6 +196,7 @@ def test_more_is_more_ink_in_every_map_and_signed_numbers_have_as_much_on_both_s
         assert np.diff(inks).min() > 0
         assert inks[0] > 1.15  # a cell of the least value is not an empty one
         assert inks[-1] / inks[0] > 4
+        assert not dark or luminance(shown(one, 1.0, dark)) < 0.45, "no map glares on a dark page"
     signed = signed_map("t", rows=["a", "b"], columns=["x", "y", "z"], values=cells, unit="", x="", y="")["data"][0]
     inks = [contrast(shown(signed, share, dark), page) for share in np.linspace(0, 1, 21)]
     assert np.diff(inks[10:]).min() > 0 > np.diff(inks[:11]).max()

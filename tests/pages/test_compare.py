@@ -337,8 +337,6 @@ def test_the_ten_samples_of_all_columns_travel_side_by_side_and_their_cosines_sh
     (paths,) = panels(page, "paths").values()
     assert (paths["runs"], paths["labels"]) == ([0, 1], ["A residual on", "B residual off"])
     assert declared(page)["panels"][0]["kind"] == "paths"
-    (long,) = panels(compare(**columns({}, {"residual": False, "norm": "rms norm", "depth": 4})), "paths").values()
-    assert long["labels"] == ["A", "B"], "long names would push the pictures to different heights"
     lines = charts(page)["Sample cosine by depth"]["data"]
     assert [trace["name"] for trace in lines] == paths["labels"]
     kept, lost = (bound(page, trace) for trace in lines)
@@ -347,6 +345,24 @@ def test_the_ten_samples_of_all_columns_travel_side_by_side_and_their_cosines_sh
     assert [came.frames[0]["journey"]["outcome"] for came in drawn_first(page)] == ["stay distinct", "merge"]
     page.toggle(key="compare_difference").set_value(True)
     assert "Sample cosine by depth" not in charts(sound(page.run())), "a cosine over another says nothing"
+
+
+@pytest.mark.parametrize(
+    ("nets", "names"),
+    [
+        (({}, {"residual": False, "norm": "none"}, {"norm": "none"}), ["A pre-norm", "B plain", "C residual only"]),
+        (({}, {"depth": 4}, {"depth": 6}), ["A depth 3", "B depth 4", "C depth 6"]),
+        (
+            ({}, {"residual": False, "norm": "rms norm", "depth": 4}),
+            ["A pre-norm, 3x16", "B no residual, pre-norm, rms norm, 4x16"],
+        ),
+    ],
+)
+def test_columns_are_named_by_what_distinguishes_them(nets, names) -> None:
+    page = compare(**columns(*nets))
+    assert [trace["name"] for trace in charts(page)["Sample cosine by depth"]["data"]] == names
+    (paths,) = panels(page, "paths").values()
+    assert paths["labels"] == names
 
 
 def test_a_column_that_is_added_takes_nothing_from_the_others_and_one_that_is_changed_says_nothing_of_before() -> None:
