@@ -1,5 +1,5 @@
 // Ten held-out samples travel through the blocks of nets: the distance from the centre is the RMS of a sample's stream, the
-// angle its direction in a plane. Positions after blocks are measured, those in between interpolated.
+// angle its direction: wide apart where the cosines are small. Positions after blocks are measured, those in between interpolated.
 
 import { appendElement, clock, setText, svg, translate } from "./dom.js"
 import { guessOf, saveGuess } from "./guesses.js"

@@ -12,7 +12,7 @@ from components.charts.parts import rounded
 from components.charts.tasks import PICTURES
 from components.player.browser_messages import ShownRun
 from models import answers
-from models.insight.path_outcome import MAX_VISIBLE_GROWTH, path_details, path_outcome, unseparated
+from models.insight.path_outcome import MAX_VISIBLE_GROWTH, drawn_angles, path_details, path_outcome, unseparated
 from models.runlog import LogHead, RunLog
 from models.service.client import RequestedLog, Requester, Trainer, log_key, question_message
 from models.service.recorded import recorded_log
@@ -216,7 +216,7 @@ def _sample_paths(picture: dict[str, Any]) -> dict[str, Any]:
         "names": picture["ten_names"],
         "blocks": picture["ten_blocks"],
         "size": [rounded(sizes) for sizes in picture["ten_size"]],
-        "turn": np.arctan2(up, across).round(2).tolist(),
+        "turn": drawn_angles(picture).round(2).tolist(),
         "in_plane": np.hypot(across, up).round(2).tolist(),
         "plane": rounded(picture["ten_plane"]),
         "cosine": rounded(picture["ten_cosine"]),

@@ -16,6 +16,7 @@ SIMILAR = "stay distinct, but similar"
 APART = "stay distinct"
 PATH_OUTCOMES = (VANISH, FLY, MERGE, APART)  # options of a guess
 MIN_VISIBLE_GROWTH = 0.1  # size over the input's size, below which a path is invisible
+SPREAD_STEPS = 1000  # between no angle and a full circle
 MAX_VISIBLE_GROWTH = 16.0  # size over the input's size, above which a path leaves the picture
 DISTINCT_COSINE = 0.7  # mean cosine below which vectors have different directions; above ALIKE it is nearly one
 DIRECTIONS = {
@@ -60,6 +61,32 @@ def path_details(picture: Mapping[str, Any]) -> tuple[str, str]:
         return "", ""
     directions = DIRECTIONS[direction_outcome(cosine)] if outcome == FLY else ""
     return directions, f"mean\u00a0cosine\u00a0{two_places(cosine)}"
+
+
+def drawn_angles(picture: Mapping[str, Any]) -> np.ndarray:
+    """The angles (S, n) at which the ten samples are drawn, whose mean cosine is the measured one.
+
+    The plane of `ten_at` gives their order, but shows directions closer than they are: it leaves out what sets them
+    apart elsewhere. Each site's angles are therefore spread about their middle, up to a full circle.
+    """
+    across, up = np.moveaxis(picture["ten_at"], -1, 0)
+    angles = np.arctan2(up, across)
+    for angle, is_shown, cosine in zip(angles, np.hypot(across, up) > 0, picture["ten_cosine"], strict=True):
+        if math.isfinite(cosine):
+            angle[is_shown] = _spread_angles(angle[is_shown], float(cosine))
+    return angles
+
+
+def _spread_angles(angles: np.ndarray, cosine: float) -> np.ndarray:
+    """Angles (n,) scaled about their middle so that their mean cosine is `cosine`, or nearest to it."""
+    middle = np.angle(np.exp(1j * angles).sum())
+    offsets = np.angle(np.exp(1j * (angles - middle)))
+    scales = np.linspace(0.0, math.pi / max(np.abs(offsets).max(), 1e-9), SPREAD_STEPS)
+    count = len(angles)
+    means = (np.abs(np.exp(1j * np.outer(scales, offsets)).sum(1)) ** 2 - count) / (count * (count - 1))
+    reached = np.flatnonzero(means <= cosine)
+    scale = scales[reached[0]] if len(reached) else scales[means.argmin()]
+    return middle + scale * offsets
 
 
 def unseparated(picture: Mapping[str, Any]) -> list[bool]:

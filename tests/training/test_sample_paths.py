@@ -4,7 +4,17 @@ import numpy as np
 import pytest
 from scipy.linalg import orthogonal_procrustes, svd
 
-from models.insight.path_outcome import APART, FLY, MERGE, SIMILAR, VANISH, path_details, path_outcome, unseparated
+from models.insight.path_outcome import (
+    APART,
+    FLY,
+    MERGE,
+    SIMILAR,
+    VANISH,
+    drawn_angles,
+    path_details,
+    path_outcome,
+    unseparated,
+)
 from models.insight.verdict import directions
 from models.spec import RunConfig
 from models.tasks import open_task
@@ -78,6 +88,15 @@ def test_the_default_net_and_what_it_lacks_have_four_outcomes(fields, size, cosi
     assert size[0] < sizes[-1] / sizes[0] < size[1]
     assert cosine[0] < picture["ten_cosine"][-1] <= cosine[1]
     assert path_outcome(picture) == expected
+
+
+@pytest.mark.parametrize("fields", [{}, {"residual": False}, {"norm": "none"}, {"depth": 12, "placement": "post-norm"}])
+def test_the_picture_is_as_similar_as_its_word(fields):
+    picture = profile_at_init(RunConfig(**fields)).frames[0].picture
+    angles = drawn_angles(picture)
+    for stop, cosine in enumerate(picture["ten_cosine"]):
+        apart = np.cos(angles[stop][:, None] - angles[stop])[~np.eye(10, dtype=bool)].mean()
+        assert apart == pytest.approx(cosine, abs=0.02 if cosine > 0.2 else 0.1)
 
 
 @pytest.mark.parametrize(
