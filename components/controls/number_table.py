@@ -72,7 +72,7 @@ def draw_table(key: str, default: np.ndarray, *, name: str, rows: Names = (), co
     TABLE_NAMES.of(key).put((rows, columns))
     row_names = _names_or_numbers(rows, len(base), "token")
     frame = pd.DataFrame(base, row_names, _names_or_numbers(columns, base.shape[1], "feature"))
-    edited = st.data_editor(frame, key=widget, width="stretch", num_rows="fixed", alt="Table to edit, table")
+    edited = st.data_editor(frame, key=widget, width="content", num_rows="fixed", alt="Table to edit, table")
     try:
         TABLE_GOOD.of(key).put(validated(np.asarray(edited, dtype=float)))
     except ValueError as problem:

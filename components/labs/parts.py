@@ -60,6 +60,12 @@ def draw_charts(
             static_chart(figure, title, f"{key}_{title}".lower().replace(" ", "_"), height, on_click)
 
 
+def table_places(count: int) -> list[DeltaGenerator]:
+    """Returns places for tables side by side, each as wide as its table; those that do not fit go to the next line."""
+    row = st.container(horizontal=True)
+    return [row.container(width="content") for _ in range(count)]
+
+
 def draw_matrix(name: str, values: np.ndarray, row: str, column: str = "") -> None:
     """Draws a matrix with its shape as a table; its rows are numbered after `row`, its columns after `column`."""
     st.markdown(f"**{name}** {values.shape}")
@@ -67,7 +73,7 @@ def draw_matrix(name: str, values: np.ndarray, row: str, column: str = "") -> No
     frame = pd.DataFrame(values, numbered_names(row, len(values)), columns)
     fits = len(values) <= MAX_ROWS_WITHOUT_SCROLLING
     height: int | Literal["content"] = "content" if fits else SCROLLED_PIXELS
-    st.dataframe(frame.map(number), alt=f"{name}, table", height=height)
+    st.dataframe(frame.map(number), alt=f"{name}, table", height=height, width="content")
 
 
 def line_chart(

@@ -110,7 +110,9 @@ def _draw_player(cfg: RunConfig, others: list[tuple[str, RowProfile]], step: int
         restore=True,
         facts=[f"seed {cfg.seed}, 1 seed"],
     )
-    remedy_place = None if on_projector else st.container()
+    remedy_place = None if on_projector else st.container(key="remedies")  # style.css reserves its room
+    if remedy_place:
+        remedy_place.empty()  # else Streamlit leaves out the container
     panels_below(NAME, "charts", picture.charts(cfg, others, fit, large=on_projector))
     return remedy_place or st.container()
 
@@ -210,9 +212,11 @@ def _draw_remedy(view: View) -> bool:
         return False
     search = remedies.remedy_search(view)
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.caption(search.sentence or "This run failed. What would help?")
+        question = "This run failed. What would help?"
+        if not search.offers:
+            st.caption(search.sentence or question)
         for remedy, result in search.offers[:1]:
-            st.markdown(f"With **{remedy.label}** {result}.")
+            st.caption(f"{question} With **{remedy.label}** {result}.")
             if st.button("Apply", on_click=_set_fields, args=(remedy.fields,), key="remedy"):
                 st.rerun()  # a press runs this fragment alone, and the controls lie outside
     return search.waiting

@@ -1,15 +1,22 @@
 // Closes the drawer when another page is shown, and opens it at the settings on request. Lights the entry of the
-// navigation under which a page stands that has none of its own.
+// navigation under which a page stands that has none of its own, and calls the button that opens the drawer a menu.
 
 const OPENING_MILLISECONDS = 300 // in which the drawer slides in
 
 let page // that was shown last
 let request // for the settings that came last
 let current // the entry that is lit
+let menu // the word on the button that opens the drawer
 
 const ENTRIES = "[data-testid=stTopNavLink], [data-testid=stSidebarNavLink], [data-testid=stTopNavSection]"
 const wordsOf = (entry) => (entry.querySelector("[data-testid=stMarkdownContainer]") ?? entry).textContent.trim()
+const opener = () => /** @type {HTMLElement | null} */ (document.querySelector("[data-testid=stExpandSidebarButton]"))
 const light = () => {
+  const button = opener()
+  if (button && button.dataset.menu !== menu) {
+    button.dataset.menu = menu // style.css draws it
+    button.setAttribute("aria-label", `${menu}: expand sidebar`)
+  }
   for (const entry of document.querySelectorAll(ENTRIES)) {
     if (wordsOf(entry) === current) entry.setAttribute("aria-current", "true")
     else if (entry.getAttribute("aria-current") === "true") entry.removeAttribute("aria-current")
@@ -19,6 +26,7 @@ const changes = new MutationObserver(light)
 
 export default function ({ data }) {
   current = data.current
+  menu = data.menu
   light()
   for (const place of document.querySelectorAll("[data-testid=stHeader], [data-testid=stSidebar]"))
     changes.observe(place, { childList: true, subtree: true })
@@ -30,8 +38,7 @@ export default function ({ data }) {
   const isNewRequest = request !== undefined && data.settings !== request
   request = data.settings
   if (!isNewRequest) return
-  const opener = /** @type {HTMLElement | null} */ (document.querySelector("[data-testid=stExpandSidebarButton]"))
-  opener?.click()
+  opener()?.click()
   const content = () => document.querySelector("[data-testid=stSidebarUserContent]")
   setTimeout(() => content()?.scrollIntoView({ block: "start" }), OPENING_MILLISECONDS)
 }

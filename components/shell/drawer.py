@@ -10,6 +10,7 @@ import streamlit as st
 
 from components.shell.component import component
 from components.shell.session import Key
+from models.content import phrase
 
 _component = component(__file__)
 
@@ -21,7 +22,8 @@ def drawer(page: str, current: str) -> None:
 
     `current`: the entry of the navigation that is lit, for pages that Streamlit's navigation does not show; or empty.
     """
-    _component(key="drawer", data={"page": page, "current": current, "settings": SETTINGS.get()}, height=0)
+    data = {"page": page, "current": current, "settings": SETTINGS.get(), "menu": phrase("Menu")}
+    _component(key="drawer", data=data, height=0)
 
 
 def settings_button() -> None:

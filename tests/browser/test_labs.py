@@ -1,5 +1,6 @@
 """The labs in a real browser: nets are trained to their end, left, and found again where they were."""
 
+import pytest
 from playwright.sync_api import expect
 
 from tests.browser.page import (
@@ -17,6 +18,18 @@ from tests.browser.page import (
     until_row,
 )
 from tests.browser.person import Person
+
+
+@pytest.mark.parametrize("path", ["/attention", "/residual?part=A+whole+block"])
+def test_no_table_is_cut_beside_others(visitors, path):
+    page = settled(visitors(path, viewport={"width": 1400, "height": 900}))
+    for summary in page.locator(".stMain details:not([open]) > summary").all():
+        if summary.is_visible():
+            summary.click()
+    tables = settled(page).locator(".dvn-scroller:visible")
+    expect(tables.nth(7)).to_be_attached()
+    cut = "els => els.filter((el) => el.scrollWidth > el.clientWidth + 1).length"
+    assert tables.evaluate_all(cut) == 0
 
 
 def test_a_part_of_the_map_is_touched_by_mouse_and_key_and_leads_to_its_lab(visitors):

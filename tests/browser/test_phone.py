@@ -1,6 +1,7 @@
 """A finger on a small screen: it scrolls the page wherever it is put down, and nothing lies over what is read."""
 
 import math
+import re
 
 import pytest
 from playwright.sync_api import expect
@@ -12,6 +13,7 @@ from tests.browser.page import (
     chart,
     drag,
     drawn,
+    laid_out,
     link,
     ranges,
     row,
@@ -125,3 +127,17 @@ def test_the_cosine_below_ten_samples_stands_on_one_line(visitors):
         return new Set([...range.getClientRects()].map(({ top }) => Math.round(top))).size
     }"""
     assert outcome.evaluate(lines) == 1
+
+
+def test_the_menu_says_that_it_is_one(visitors):
+    page = visitors("/", **PHONE)
+    menu = page.get_by_role("button", name=re.compile("^Menu"))
+    expect(menu).to_be_visible()
+    assert menu.evaluate("el => getComputedStyle(el, '::after').content") == '"Menu"'
+    box = menu.bounding_box()
+    assert min(box["width"], box["height"]) >= 44
+    laid_out(page, menu, page.get_by_role("button", name="Copy link"), page.get_by_test_id("stHeaderLogo"))
+    train = settled(page).get_by_role("button", name="Train all four").bounding_box()
+    assert train["y"] + train["height"] < 1.2 * PHONE["viewport"]["height"]
+    menu.tap()
+    expect(page.get_by_role("link", name="Anatomy", exact=True)).to_be_in_viewport()

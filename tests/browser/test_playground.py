@@ -222,6 +222,14 @@ def test_two_viewers_share_a_log_and_one_pauses_while_the_other_goes_on(visitors
         until_line(anna, name, line(ben, name))
 
 
+def test_nothing_moves_when_a_run_fails(visitors):
+    page = settled(drawn(visitors(link(depth=32, norm="none", seed=12))))
+    tops = [chart(page, name).bounding_box()["y"] for name in PROFILES]
+    train(page)
+    expect(page.get_by_text("This run failed. What would help? With")).to_be_visible()
+    assert [chart(page, name).bounding_box()["y"] for name in PROFILES] == tops
+
+
 def test_everything_has_the_name_that_people_and_tools_go_by(visitors):
     page = drawn(visitors(link(seed=11)))
     for name in ("Train", "Step", "Reset"):

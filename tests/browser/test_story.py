@@ -2,6 +2,7 @@
 
 import re
 
+import pytest
 from playwright.sync_api import expect
 
 from tests.browser.page import PHONE, laid_out, settled, until
@@ -129,6 +130,16 @@ READABLE = """() => {
         }, 0))
     return [read, Number(document.querySelector('.player-places [aria-current="step"]').textContent) - 1]
 }"""
+
+
+@pytest.mark.parametrize("how", [PHONE, {"viewport": {"width": 700, "height": 800}}], ids=["phone", "narrow"])
+def test_copying_a_link_covers_no_scene_button(visitors, how):
+    page = visitors("/story?scene=3", **how)
+    until(page, lambda: scene(page) == "3", "the scene of the link")
+    page.get_by_role("button", name="Copy link").click()
+    box = page.locator(".copy-box")
+    expect(box).to_be_visible()
+    laid_out(page, box, *page.locator(".player-places a").all())
 
 
 def test_on_a_phone_the_words_that_can_be_read_are_those_of_the_picture(visitors):

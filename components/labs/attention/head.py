@@ -13,7 +13,15 @@ from components.controls import form
 from components.controls import number_table as table
 from components.labs.attention import head_learning, heads, two_layers
 from components.labs.examples import choose_example, numbered_names
-from components.labs.parts import draw_charts, draw_finding, draw_matrix, draw_sentence, last_fitting, number_cells
+from components.labs.parts import (
+    draw_charts,
+    draw_finding,
+    draw_matrix,
+    draw_sentence,
+    last_fitting,
+    number_cells,
+    table_places,
+)
 from components.shell.session import Key
 from components.shell.text import named_table, number, vector
 from models.content import Texts
@@ -110,7 +118,8 @@ def _draw_switches(names: Sequence[str], example: Projection) -> ShownHead:
 
 def _draw_projected_tables(example: Projection) -> Tables:
     """Draws X and the matrices as tables to edit. Returns them, or the last ones whose shapes matched."""
-    x, w_q, w_k, w_v = (_draw_table(part, example, place) for place, part in zip(st.columns(4), PROJECTED, strict=True))
+    places = table_places(4)
+    x, w_q, w_k, w_v = (_draw_table(part, example, place) for place, part in zip(places, PROJECTED, strict=True))
     problem = projected_mismatch((x, w_q, w_k, w_v))
     error = TEXTS("last that fit", problem=problem) if problem else ""
     default = example.x, example.w_q, example.w_k, example.w_v
@@ -132,7 +141,7 @@ def _draw_direct_tables(example: Projection) -> Tables:
     """Draws Q, K and V of the example as tables to edit. Returns one-hot tokens, and Q, K and V as their matrices."""
     default = example.x @ example.w_q, example.x @ example.w_k, example.x @ example.w_v
     tables = []
-    for place, (part, name), values in zip(st.columns(3), DIRECT.items(), default, strict=True):
+    for place, (part, name), values in zip(table_places(3), DIRECT.items(), default, strict=True):
         letter = name.lower()
         columns = [f"{letter}{i + 1}" for i in range(values.shape[1])]
         with place:
@@ -153,7 +162,7 @@ def _draw_numbers(head: Head, x: np.ndarray, w_q: np.ndarray, token: int, *, dir
         {"Scores QKᵀ": head.scores, "Weights": head.weights, "Output, Weights · V": head.output},
     )
     for row in rows:
-        for column, (name, matrix) in zip(st.columns(3), row.items(), strict=True):
+        for column, (name, matrix) in zip(table_places(3), row.items(), strict=True):
             with column:
                 draw_matrix(name, matrix, "token")
 

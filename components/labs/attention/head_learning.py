@@ -11,7 +11,7 @@ from components.charts.depth import Series, linear_profile
 from components.charts.parts import Figure
 from components.controls import form
 from components.labs.examples import numbered_choices, numbered_names
-from components.labs.parts import draw_charts, draw_finding, draw_matrix, number_cells
+from components.labs.parts import draw_charts, draw_finding, draw_matrix, number_cells, table_places
 from components.shell.text import named_table
 from models.content import Texts
 from models.insight.words import count_in_words
@@ -50,7 +50,7 @@ def draw(head: Head, token: int, x: np.ndarray, matrices: Matrices) -> None:
         st.markdown(arithmetic(start, x, target))
     with right:
         draw_charts(KEY, descent_chart(path, settings.target))
-    for column, name, gradient in zip(st.columns(3), MATRIX_NAMES, start.matrices, strict=True):
+    for column, name, gradient in zip(table_places(3), MATRIX_NAMES, start.matrices, strict=True):
         with column:
             draw_matrix(f"Gradient of {name}", gradient, "feature", name[2].lower())
     st.markdown("**What learns from zero?**")

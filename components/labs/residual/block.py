@@ -13,7 +13,7 @@ from components.controls import form
 from components.controls import number_table as table
 from components.labs.examples import numbered_choices, numbered_names
 from components.labs.maps import signed_map
-from components.labs.parts import draw_charts, draw_finding, draw_sentence, last_fitting, number_cells
+from components.labs.parts import draw_charts, draw_finding, draw_sentence, last_fitting, number_cells, table_places
 from components.shell.session import Key
 from components.shell.static_chart import static_chart
 from components.shell.text import number
@@ -112,7 +112,7 @@ def _draw_inputs() -> dict[str, np.ndarray]:
     """Draws the tables to edit. Returns them; if their shapes do not match, the last ones that did."""
     tables = {}
     for names in (list(blocks.INPUTS)[:4], list(blocks.INPUTS)[4:]):
-        for column, name in zip(st.columns(4), names, strict=True):
+        for column, name in zip(table_places(4), names, strict=True):
             with column:
                 tables[name] = _draw_table(name)
     problem = shape_mismatch(tables)
