@@ -39,7 +39,7 @@ def draw_messages(cfg: RunConfig, notes: list[str], problem: str) -> None:
             st.button("Understood", on_click=link.dismiss_notes)
     if problem:
         change = all_repairs(panel.values())
-        st.error(f"{problem} The picture below is still the last one that was legal.")
+        st.error(f"{problem} The picture below uses the last valid settings.")
         _offer(change)
     else:
         requested, _ = panel.assemble()

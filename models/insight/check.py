@@ -44,8 +44,8 @@ def check_sentence(
     if errors[worst] <= max(MAX_RELATIVE_ERROR, MIN_SLOPE_OVER_ROUNDING * rounding[worst] / size[worst]):
         hidden = int((~measurable).sum())
         others = f" The other {hidden} are too small to be seen beside the rounding of the loss." if hidden else ""
-        return f"They agree: gradient and finite difference differ by a relative {error} at most.{others}"
-    text = f"Of the {target[worst]}, gradient and finite difference differ by a relative {error}"
+        return f"They agree: the relative error between gradient and finite difference is at most {error}.{others}"
+    text = f"For the {target[worst]}, the relative error between gradient and finite difference is {error}"
     if kinks[worst]:
         return (
             f"{text}: within the step lie {kinks[worst]} kinks of ReLU, where the slope jumps, and a difference "

@@ -57,10 +57,13 @@ def _divergence_sentence(values: np.ndarray) -> str:
     """That some nets without a norm diverged, from numbers (K, S) that are not finite for them."""
     nets = values.shape[1]
     diverged = nets - int(np.isfinite(values[0]).sum())
-    others = "those with a norm did not" if np.isfinite(values[1:]).all() else "others too"
+    if np.isfinite(values[1:]).all():
+        others = "and none with a norm: what a norm does here is let the net train at all"
+    else:
+        others = "and so did some with a norm"
     return (
-        f"At this learning rate {diverged} of {nets} nets without a norm diverged, {others}: what a norm does "
-        "here is to let the net train at all. Take a smaller rate to compare the rest."
+        f"At this learning rate {diverged} of {nets} nets without a norm diverged, {others}. "
+        "Take a smaller rate to compare the rest."
     )
 
 

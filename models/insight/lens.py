@@ -35,7 +35,7 @@ def lens_sentence(lens: Lens, sites: tuple[str, ...], position: int) -> str:
     if top[-1] < 0:
         return f"{place} the net's probabilities are not finite: it says nothing."
     names = [f'"{visible_token(name)}"' for name in lens.classes]
-    right = "" if truth < 0 else ", which is right" if truth == top[-1] else f"; right is {names[truth]}"
+    right = "" if truth < 0 else ", which is right" if truth == top[-1] else f"; the right answer is {names[truth]}"
     answer = f"{place} the net says {names[top[-1]]} with {lens.probability[-1, position]:.0%}{right}."
     settled = settling_site(top)
     site = site_in_words(sites[settled])
@@ -61,7 +61,7 @@ def attention_sentence(tokens: Sequence[str], weights: np.ndarray, block: int) -
         return "There is one token, and attention has nothing to choose from."
     head, token = np.unravel_index(int(weights.argmax()), weights.shape)
     return (
-        f"Of block {block}'s heads, head {head + 1} looks hardest: "
+        f"Of block {block}'s heads, head {head + 1} is the most focused: "
         f'{weights[head, token]:.0%} at token {token + 1}, "{visible_token(tokens[int(token)])}".'
     )
 

@@ -85,10 +85,12 @@ def _initial_overflow(_cfg: RunConfig, trace: Trace) -> str:
     if len(trace) > 1:
         return ""
     finite = trace.act_rms[0][np.isfinite(trace.act_rms[0])]
-    effect = f"multiplies the stream by {_per_sublayer(finite)}" if len(finite) > 1 else "leaves it"
+    count = min(len(finite), len(trace.sites) - 1)  # sublayers up to the first site that is not finite, else all
+    if count < 2:
+        return "Before any update, the first sublayer leaves the range of float32. No learning rate helps."
     return (
-        f"Before any update: each sublayer {effect}, and {max(1, len(finite) - 1)} are enough to leave the range of "
-        "float32. No learning rate helps."
+        f"Before any update, each sublayer multiplies the stream by {_per_sublayer(finite)}, and {count} in a row "
+        "leave the range of float32. No learning rate helps."
     )
 
 

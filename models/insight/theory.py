@@ -124,7 +124,7 @@ def he_factor_sentence(cfg: RunConfig) -> str:
     from_gain = cfg.init_gain**4  # squared once for two matrices, and again for a mean square
     also = f"; the init gain of {number(cfg.init_gain)} by another {number(from_gain)}" if cfg.init_gain != 1 else ""
     return (
-        "He's factor 2 makes up for one ReLU, but stands in both matrices of a branch, which multiplies the mean "
+        "He's factor 2 makes up for one ReLU, but is applied to both matrices of a branch, which multiplies the mean "
         f"square by {number(gains[0] / from_gain)} (see lesson 8){also}."
     )
 

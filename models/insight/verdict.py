@@ -465,7 +465,7 @@ def _task_risks(state: _NetState) -> Iterator[str]:
     if state.row >= max(MIN_ROWS_TO_LEARN, cfg.steps / 2):
         yield f"after {state.row} steps it has not learned"
     if needs_attention(cfg.task) and cfg.net == "mlp":
-        yield "the answers stand in other tokens, and an MLP reads each token by itself"
+        yield "the answers are in other tokens, and an MLP reads each token by itself"
     if cfg.net == "transformer" and needs_attention(cfg.task) and cfg.steps < SEEKING_STEPS:
         yield f"attention has to find the place of each answer, which takes small nets more than {cfg.steps} steps"
     if TASKS[cfg.task].kind == "points" and cfg.task != "linear":
@@ -516,7 +516,7 @@ def _optimizer_risks(state: _NetState) -> Iterator[str]:
         moves = "Adam moves a logit by at most" if is_adam else "a rare answer's logit moves by about"
         yield (
             f"in {cfg.steps} steps at this learning rate {moves} {number(reach, 2)}, and the best constant guess alone "
-            f"spreads them by {number(spread, 2)}"
+            f"spreads logits by {number(spread, 2)}"
         )
     scores = score_spread(cfg, state.trace)
     if scores > freezing_spread(cfg):

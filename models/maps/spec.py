@@ -51,8 +51,8 @@ class MapSpec:
         unknown = [name for name in self.arrangements if name not in ARRANGEMENTS]
         has_repeats = len(set(self.arrangements)) < len(self.arrangements)
         if unknown:
-            known = ", ".join(ARRANGEMENTS)
-            raise ValueError(f"There is no arrangement {sanitize(str(unknown[0]))}; there are {known}")
+            name = sanitize(str(unknown[0]))
+            raise ValueError(f"There is no arrangement {name}; there are {', '.join(ARRANGEMENTS)}")
         if has_repeats or not 1 <= len(self.arrangements) <= MAX_PANELS:
             raise ValueError(f"Choose 1 to {MAX_PANELS} different arrangements")
         for name, value in self.base:

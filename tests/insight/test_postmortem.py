@@ -104,6 +104,17 @@ def test_a_stream_that_shrank_is_not_said_to_have_kept_its_size():
     )
 
 
+@pytest.mark.parametrize(
+    ("stream", "said"),
+    [
+        ([1, 1e20, np.inf], "each sublayer multiplies the stream by 1.0·10²⁰, and 2 in a row leave the range"),
+        ([1, np.inf, np.inf], "the first sublayer leaves the range"),
+    ],
+)
+def test_an_overflow_counts_the_sublayers_that_made_it(stream, said):
+    assert said in postmortem(RunConfig(depth=2, norm="none"), rows((stream, [1, 1, 1]))).sentence
+
+
 @pytest.mark.parametrize("arrangement", ["pre-norm", "ReZero"])
 def test_what_the_gradient_did_while_the_stream_grew_is_measured(arrangement):
     """Larger streams need not give larger gradients: a final norm divides by the stream. So the log decides."""

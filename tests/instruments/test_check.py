@@ -112,7 +112,9 @@ def test_a_wrong_gradient_is_caught(monkeypatch):
     own = snapshot(RunConfig(**TINY | {"activation": "tanh"}))
     wrong = torch.autograd.grad
     monkeypatch.setattr(torch.autograd, "grad", lambda *given, **more: [1.001 * grad for grad in wrong(*given, **more)])
-    assert "differ by a relative 0.001" in sentence_of(result_of(check(own, block=1)))
+    assert "the relative error between gradient and finite difference is 0.001" in sentence_of(
+        result_of(check(own, block=1))
+    )
 
 
 def test_kinks_of_relu_are_counted_at_large_steps():

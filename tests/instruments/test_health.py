@@ -277,10 +277,11 @@ def test_adams_first_update_is_one_to_a_few_per_cent(width, lr, share):
     run.advance(1)
     assert run.frames[0].update_to_weight == pytest.approx(share, rel=0.15)
     assert (
-        "Adam's first ones are one to a few per cent (measured at widths 64 and 256) where the gradient" in HEALTH.help
+        "Adam's first updates are one to a few per cent (measured at widths 64 and 256) where the gradient"
+        in HEALTH.help
     )
     assert (
-        "Adam's first ones are one to a few per cent (measured at widths 64 and 256)"
+        "Adam's first updates are one to a few per cent (measured at widths 64 and 256)"
         in ENTRIES["update to weight"].senses[0].text
     )
 

@@ -275,7 +275,7 @@ def test_the_sentence_names_what_is_said_since_when_and_whether_it_is_right():
     assert right.endswith('predicts this; at the input it predicts "p" (KL 1 nats).')
     assert said([0, 0, 0, 0], truth=-1).endswith("At the input the lens already predicts this.")
     late = said([1, 1, 1, 0], truth=1)
-    assert 'right is "␣"' in late
+    assert 'the right answer is "␣"' in late
     assert "Only at the end, c, does the lens predict this; at the input" in late
     assert settling_site(np.array([1, -1, 0, -1, 1])) == 4
     assert settling_site(np.array([1, -1, 1])) == 0

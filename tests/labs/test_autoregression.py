@@ -261,7 +261,7 @@ def test_a_replaced_token_moves_logits_from_its_place_on_and_the_slip_stays_when
     page.text_input(key="autoregression_replacement_book").set_value("u")
     page.toggle(key="autoregression_corrects").set_value(True)
     sound(page.run())
-    until(page, lambda: "still stands at position 9" in words(page))
+    until(page, lambda: "is still at position 9" in words(page))
     assert page.code[1].value.startswith("Call me ush; no, I mean ")
     assert len(page.code[1].value) == len("Call me ush; no, I mean ") + 20
 

@@ -57,10 +57,10 @@ def test_the_page_draws_both_bowls_and_says_where_none_is():
     page.session_state["normalization_part"] = "What scale costs"
     sound(page.run())
     assert {"Raw", "Standardised"} <= set(charts(page))
-    assert "Descent on these two features takes" in words(page)
+    assert "On these two features, descent takes" in words(page)
     page.session_state["normalization_bowl_times"] = 2.2
     sound(page.run())
-    assert "Descent on these two features diverges raw, diverges standardised" in words(page)
+    assert "On these two features, descent diverges raw and diverges standardised" in words(page)
 
 
 def test_descent_beyond_its_bound_diverges():

@@ -39,9 +39,9 @@ def test_directions_are_orthonormal_and_the_token_is_as_long_as_asked():
 @pytest.mark.parametrize(
     ("angle", "amount", "order", "expected"),
     [
-        (60, 2.0, ORDERS[0], "B hears 1 of the 2 that A wrote (cos 60° = 0.5)"),
-        (180, 2.0, ORDERS[0], "B hears -2 of the 2"),
-        (90, 2.0, ORDERS[0], "without hearing each other"),
+        (60, 2.0, ORDERS[0], "B reads 1 of the 2 that A wrote (cos 60° = 0.5)"),
+        (180, 2.0, ORDERS[0], "B reads -2 of the 2"),
+        (90, 2.0, ORDERS[0], "without reading each other"),
         (30, 2.0, ORDERS[1], "C had deleted it before"),
         (30, 0.0, ORDERS[0], "A wrote nothing"),
     ],
@@ -56,6 +56,6 @@ def test_what_b_hears_of_a(angle, amount, order, expected):
 
 def test_the_page_turns_b_until_it_no_longer_hears_a(trainer_in_this_process):
     page = lab("residual")
-    assert "B hears 1.73 of the 2 that A wrote" in words(page)
+    assert "B reads 1.73 of the 2 that A wrote" in words(page)
     page.slider(key="residual_subspaces_angle").set_value(90)
-    assert "without hearing each other" in words(sound(page.run()))
+    assert "without reading each other" in words(sound(page.run()))

@@ -40,7 +40,7 @@ class Replaced(Settings):
 class Corrected(Settings):
     columns = (2,)
 
-    correction: Annotated[str, Knob("Said next", high=60, link="said")] = CORRECTION
+    correction: Annotated[str, Knob("Text to append", high=60, link="said")] = CORRECTION
     corrects: Annotated[bool, Knob("Let it correct itself", link="correct")] = False
 
 

@@ -79,7 +79,7 @@ def draw_measured(cfg: RunConfig, seeds: int) -> bool:
         reply.show("Measuring")
         return reply.is_waiting
     else:
-        reply.show("Measuring; below is still the previous net")
+        reply.show("Measuring; the previous net is shown below")
     _draw_comparison(*shown)
     return reply.is_waiting
 
