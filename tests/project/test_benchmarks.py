@@ -81,7 +81,7 @@ def test_cells_are_timed_together_and_through_a_cluster() -> None:
 def test_what_is_offered_to_a_run_that_failed_is_counted_by_whether_it_learns() -> None:
     stuck = RunConfig.arranged("plain", depth=24, width=16, batch=16, steps=120, device="cpu")
     one, share = measured(list(remedies.remedies({"stuck": stuck})))
-    assert one.note.startswith("residual on")
+    assert one.note.startswith("a residual")
     assert share.value == 1.0
 
 
