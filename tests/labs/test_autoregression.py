@@ -275,7 +275,7 @@ def test_what_is_no_token_gets_a_sentence_and_stays_typed(page, typed, problem):
     assert problem in words(page)
     assert page.text_input(key="autoregression_replacement_book").value == typed
     page.text_input(key="autoregression_replacement_book").set_value("m")
-    assert "stands there already" in words(sound(page.run()))
+    assert "is already there" in words(sound(page.run()))
 
 
 def test_keys_and_values_that_are_kept_cost_a_share_and_give_the_same_logits(page):

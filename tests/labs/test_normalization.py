@@ -560,8 +560,8 @@ PARTS = {
     "Gain and bias": ["the norm can be undone for one token, not for all"],
     "Who sees whom": ["**batch norm** moves 3 of 3 tokens"],
     "What scale costs": [
-        "must stay below 2 / 10,000, or the steepest direction diverges; here it is half of that, and the flat one takes "
-        f"**{descent_steps(unequal_features(100)):,} steps**",
+        "must stay below 2 / 10,000, or the steepest direction diverges; here it is half of that, and the flat "
+        f"direction takes **{descent_steps(unequal_features(100)):,} steps**",
         "All other tokens together get",
         "With numbers 10 times larger tanh has a slope of",
     ],

@@ -42,14 +42,14 @@ def test_it_hesitates_in_the_first_layer_and_the_last_word_decides_in_the_second
         blind = two_layers(last, second_head=False)
         assert blind.decision.weights[IT, at] == pytest.approx(blind.decision.weights[IT, other], abs=0.01)
         assert f"decides for “{noun}”" in layers_sentence(layers, tokens)
-        assert "it still does" in layers_sentence(blind, tokens)
+        assert "“it” still hesitates" in layers_sentence(blind, tokens)
 
 
 def test_the_page_decides_with_the_second_head_and_not_without():
     page = by_link("attention.py", closer="two-layers", **{"last-word": "wide"})
     assert "decides for “street”" in read(page)
     page.toggle(key="attention_layers_second").set_value(False)
-    assert "it still does" in read(sound(page.run()))
+    assert "“it” still hesitates" in read(sound(page.run()))
 
 
 @pytest.mark.parametrize(("count", "ends"), [(1, 2 / 6), (2, 2 / 36), (5, 2 / 6**5)])
