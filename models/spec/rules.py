@@ -38,22 +38,21 @@ RULES = (
     ),
     Rule(
         lambda c: c.net == "transformer" and c.width % c.heads != 0,
-        lambda c: f"width {c.width} does not divide into {c.heads} heads; legal nearby is heads {_legal_heads(c)}",
+        lambda c: f"width {c.width} does not divide into {c.heads} heads; {_legal_heads(c)} would fit",
         lambda c: {"heads": _legal_heads(c)},
     ),
     Rule(
         lambda c: c.net == "transformer" and c.position == "rotary" and (c.width // c.heads) % 2 == 1,
         lambda c: (
             f"position rotary turns pairs of features, and a head of {c.width // c.heads} has no pairs; "
-            "legal is an even head size, or another position"
+            "choose an even head size, or another position"
         ),
         lambda c: {"position": "sinusoidal"},
     ),
     Rule(
         lambda c: c.net != "transformer" and any(value in PARTS for _, _, value in c.overrides),
         lambda c: (
-            "overrides takes attention or a feed-forward net out, and an MLP's block has neither; legal is identity "
-            "true"
+            "overrides takes attention or a feed-forward net out, and an MLP's block has neither; choose identity true"
         ),
         lambda c: {"overrides": tuple(override for override in c.overrides if override[2] not in PARTS)},
     ),
@@ -61,25 +60,25 @@ RULES = (
         lambda c: (
             c.batch * c.tokens == 1 and not BATCH_NORMS.isdisjoint({c.norm, *(value for _, _, value in c.overrides)})
         ),
-        lambda c: "batch is 1 and batch norm needs two tokens or more to take a variance; legal is batch 2 and up",
+        lambda c: "batch is 1 and batch norm needs two tokens or more to take a variance; choose a batch of 2 or more",
         lambda c: {"batch": 2},
     ),
     Rule(
         lambda c: c.stack == "residual" and not c.residual,
         lambda c: (
-            "stack residual (ResiDual) is made of residuals, and residual is off; legal is residual on, or stack single"
+            "stack residual (ResiDual) is made of residuals, and residual is off; turn it on, or choose stack single"
         ),
         lambda c: {"residual": True},
     ),
     Rule(
         lambda c: c.stack == "residual" and c.skip_repeats > 1,
-        lambda c: "skip repeats is 2 and stack residual (ResiDual) has one add per stream; legal is skip repeats 1",
+        lambda c: "skip repeats is 2 and stack residual (ResiDual) has one add per stream; choose skip repeats 1",
         lambda c: {"skip_repeats": 1},
     ),
     Rule(
         lambda c: c.parametrization == BY_DEPTH and c.branch_scale in GATES,
         lambda c: (
-            f"branch scale {c.branch_scale} is learned, and parametrization {BY_DEPTH} sets it by the depth; legal is "
+            f"branch scale {c.branch_scale} is learned, and parametrization {BY_DEPTH} sets it by the depth; choose "
             "another branch scale, or parametrization muP"
         ),
         lambda c: {"parametrization": "muP"},

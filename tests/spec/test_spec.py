@@ -77,7 +77,7 @@ REAL = [name for name in NUMBERS if name not in WHOLE]
 
 
 def refusal(**fields) -> str:
-    with pytest.raises(ValueError, match=r"legal|is out of range|is not a") as caught:
+    with pytest.raises(ValueError, match=r"; |is out of range|is not a") as caught:
         RunConfig(**fields)
     return str(caught.value)
 
@@ -234,8 +234,8 @@ CLASHES = [
         "an MLP's block has neither",
         {"overrides": ((1, "norm", "none"),)},
     ),
-    ({"stack": "residual", "residual": False}, "residual is off; legal is residual on", {"residual": True}),
-    ({"stack": "residual", "skip_repeats": 2}, "legal is skip repeats 1", {"skip_repeats": 1}),
+    ({"stack": "residual", "residual": False}, "residual is off; turn it on", {"residual": True}),
+    ({"stack": "residual", "skip_repeats": 2}, "choose skip repeats 1", {"skip_repeats": 1}),
 ]
 
 
