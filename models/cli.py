@@ -296,7 +296,7 @@ def configuration(args: argparse.Namespace) -> RunConfig:
         cfg = replace(cfg, overrides=overrides_text.from_text(fields["overrides"], cfg.depth))
     refusal = None if args.force else budget_refusal(cfg)
     if refusal:
-        raise ValueError(f"{refusal} --force runs it all the same.")
+        raise ValueError(f"{refusal} --force runs it anyway.")
     return cfg
 
 

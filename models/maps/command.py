@@ -52,9 +52,7 @@ def run(args: argparse.Namespace) -> int:
     scheduler = os.environ.get(SCHEDULER, "")
     runs_here = not scheduler or args.fall_back
     if not args.force and (refusal := refusal_reason(spec, this_machine(), cluster=not runs_here)):
-        raise ValueError(
-            refusal if "not a legal configuration" in refusal else f"{refusal} --force runs it all the same."
-        )
+        raise ValueError(refusal if "not a legal configuration" in refusal else f"{refusal} --force runs it anyway.")
     _check_output_path(args.out)
     if not 0 <= args.jobs <= 256:
         raise ValueError(f"--jobs is {args.jobs}; legal is 1 to 256")
@@ -72,7 +70,7 @@ def run(args: argparse.Namespace) -> int:
         if args.out:
             _write(store, args.out)
     except ClusterLostError as problem:
-        print(f"\n{problem} The same command goes on from there.", file=sys.stderr)
+        print(f"\n{problem} The same command resumes it.", file=sys.stderr)
         return LOST_EXIT_CODE
     except OSError as error:
         raise ValueError(
@@ -112,7 +110,7 @@ def _compute_with_progress(store: MapStore, scheduler: str, jobs: int, should_st
             seconds_left = elapsed_seconds / finished_seconds * (missing_seconds - finished_seconds)
             print(f"\r{done}/{total} runs, {seconds_left:.0f} s left   ", end="", file=sys.stderr, flush=True)
     except KeyboardInterrupt:
-        print(f"\nStopped by hand after {done} of {total} runs; the same command goes on from there.", file=sys.stderr)
+        print(f"\nStopped by hand after {done} of {total} runs; the same command resumes it.", file=sys.stderr)
         return True
     print(file=sys.stderr)
     return False

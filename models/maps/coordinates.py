@@ -121,7 +121,7 @@ def checks_from_arguments(args: argparse.Namespace, cfg: RunConfig) -> list[Coor
     checks = [CoordinateCheck(cfg, field, tuple(_values(field, text)), args.seeds) for field, text in texts.items()]
     for check in checks:
         if not args.force and check.refusal_reason:
-            raise ValueError(f"{check.refusal_reason} --force runs it all the same.")
+            raise ValueError(f"{check.refusal_reason} --force runs it anyway.")
     return checks
 
 

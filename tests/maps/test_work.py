@@ -351,9 +351,7 @@ def test_a_scheduler_that_goes_is_one_sentence(tmp_path, opened, scheduler, work
         opened.processes[0].kill()
         assert process.wait(timeout=PATIENCE) == 1
     last = (tmp_path / "said").read_text().splitlines()[-1]
-    assert (
-        last == f"The scheduler {scheduler} is gone. What was done before is kept. The same command goes on from there."
-    )
+    assert last == f"The scheduler {scheduler} is gone. What was done before is kept. The same command resumes it."
     assert "Traceback" not in (tmp_path / "said").read_text()
     assert store.done()
 
