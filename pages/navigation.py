@@ -11,6 +11,7 @@ from components.lessons import progress
 from components.shell import address, hidden_parts, language, memory, projector, tour
 from components.shell.copy_link import copy_link
 from components.shell.drawer import drawer
+from components.shell.related import link_from_lab
 from components.shell.waiting import rerun_if_stale
 from models.content import phrase
 
@@ -100,6 +101,8 @@ hidden_parts.adopt()
 if projector.is_on():
     projector.enlarge()
 page.run()
+if not following.shown_state() and not projector.is_on():
+    link_from_lab(page.url_path)
 homework.draw(page.url_path)
 is_plain_visit = not (following.code() or projector.is_on() or hidden_parts.hides_anything())
 memory.draw(

@@ -10,6 +10,7 @@ from components.player import experiment
 from components.shell import session
 from components.shell.hidden_parts import is_hidden
 from components.shell.page_links import link_to_compare, link_to_playground
+from components.shell.related import link_to_labs
 from components.shell.session import Key
 from components.shell.text import badge, draw_explanation, with_explained_words
 from models.claims.claims import Claim
@@ -133,3 +134,4 @@ def _draw_links(claim: Claim) -> None:
         link_to_playground(nets[0])
     elif nets:
         link_to_compare(nets[:MAX_COLUMNS])
+    link_to_labs(claim)

@@ -12,6 +12,7 @@ from components.lessons import attempt, progress, runs, source
 from components.lessons.progress import TEXTS
 from components.shell import address, projector, session, waiting
 from components.shell.hidden_parts import is_hidden
+from components.shell.related import link_to_labs
 from components.shell.text import draw_explanation, with_explained_words
 from models.content import phrase
 from models.experiment import Finding
@@ -88,6 +89,7 @@ def draw(lesson: Lesson) -> None:
             draw_explanation(lesson.why, "formula", lesson.papers, TEXTS("read more"))
         attempt.draw(lesson)
         _draw_code(lesson)
+    link_to_labs(lesson)
 
 
 def draw_on_projector(lesson: Lesson) -> None:

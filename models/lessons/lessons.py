@@ -30,11 +30,15 @@ class Code:
 
 @dataclass(frozen=True, kw_only=True)
 class Lesson(Experiment):
-    """An experiment on one to four nets; `charts`: keys of the page's charts, first the one that answers."""
+    """An experiment on one to four nets.
+
+    `charts`: keys of the page's charts, first the one that answers. `see`: addresses of labs.
+    """
 
     charts: tuple[str, ...]
     code: Code
     challenge: Challenge
+    see: tuple[str, ...]
 
 
 def lesson(text: Document) -> Lesson:
@@ -47,6 +51,7 @@ def lesson(text: Document) -> Lesson:
         charts=tuple(text.take("charts", list)),
         code=Code(path, name),
         challenge=_challenge(text),
+        see=tuple(text.take("see", list, [])),
         **experiment_fields(text, options, result_heading="What happened", early_heading="Before training"),
     )
     text.require_all_taken()

@@ -9,12 +9,15 @@ from streamlit.testing.v1 import AppTest
 
 from components.labs.autoregression.text import END_CHARACTERS
 from components.maps.specification import FIRST
+from components.shell.related import LABS, TOPICS_OF_LAB, labs_of, lessons_of
+from models.claims.claims import CLAIMS, search_claims
 from models.insight.gaussian import ACTIVATIONS
 from models.labs.attention_examples import PROJECTIONS, ROWS
 from models.labs.chain import PRESETS
 from models.labs.normalization import METHODS
 from models.labs.residual import WALKABLE_PLACEMENTS, WORKED_EXAMPLES
 from models.labs.tables import TABLES
+from models.lessons.lessons import LESSONS
 from models.spec import ARRANGEMENTS
 from models.spec.query import slug
 from tests.app_page import address, back, by_link, charts, sound, walk, words
@@ -259,3 +262,23 @@ def test_a_map_whose_base_is_not_legal_gets_a_sentence_in_which_nothing_is_markd
 )
 def test_no_two_options_of_a_control_are_one_in_the_address(options: Any) -> None:
     assert len({slug(one) for one in options}) == len(options)
+
+
+@pytest.mark.parametrize("name", LABS)
+def test_labs_lead_to_lessons_and_claims_and_back(name: str) -> None:
+    assert TOPICS_OF_LAB[name]
+    assert all(search_claims(topic=topic) for topic in TOPICS_OF_LAB[name])
+    shown = {one.proto.label for one in walk(by_link("claims.py"), f"{name}.py").get("page_link")}
+    lessons = [f"Lesson {at}: {lesson.title}" for at, lesson in enumerate(LESSONS.values(), 1) if name in lesson.see]
+    assert {*lessons, *(f"Common claims: {topic}" for topic in TOPICS_OF_LAB[name])} <= shown
+    claim = search_claims(topic=TOPICS_OF_LAB[name][0])[0]
+    back_again = f"Try it by hand: {LABS[name]}"
+    assert back_again in {one.proto.label for one in by_link("claims.py", claim=claim.key).get("page_link")}
+    for lesson in lessons_of(name):
+        assert back_again in {one.proto.label for one in by_link("lessons.py", lesson=lesson.key).get("page_link")}
+
+
+def test_every_claim_and_lesson_leads_to_a_lab() -> None:
+    for experiment in (*CLAIMS.values(), *LESSONS.values()):
+        assert labs_of(experiment)
+        assert {*labs_of(experiment)} <= {*LABS}
