@@ -11,10 +11,21 @@ import pytest
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
+from addnorm.words import number
 from components.shell.old_addresses import routes
 from models import content
 from models.claims.claims import CLAIMS, claim
-from models.content import Content, ContentError, fill, merged_edition, placeholders, read, text_tables, unwrapped
+from models.content import (
+    FOLDER,
+    Content,
+    ContentError,
+    fill,
+    merged_edition,
+    placeholders,
+    read,
+    text_tables,
+    unwrapped,
+)
 from models.experiment import JUDGES
 from models.lessons.glossary import ENTRIES, _entries
 from models.lessons.lessons import LESSONS, lesson
@@ -199,6 +210,14 @@ def test_an_edition_is_read_in_its_language_and_what_it_lacks_in_english(monkeyp
     assert lessons["exploding"].why == LESSONS["exploding"].why
     untranslated = {"what": "content_untranslated", "language": "zh", "lacks": 9, "first": "02-exploding.md"}
     assert untranslated in logged, "a page that another test opened in this process may log its own too"
+
+
+def test_negative_numbers_have_the_formatter_s_sign() -> None:
+    sign = number(-0.5)[0]
+    other = re.compile(rf"(?<![\w)])[{'-−–'.replace(sign, '')}](?=[\d.{{]+)")
+    rooms = [file for room in ("components", "models", "addnorm") for file in (FOLDER.parents[1] / room).rglob("*.py")]
+    for file in [*FOLDER.parent.rglob("*.md"), *FOLDER.parent.rglob("*.toml"), *rooms]:
+        assert not other.search(file.read_text(encoding="utf-8")), file
 
 
 def test_points_of_a_list_stay_apart() -> None:
