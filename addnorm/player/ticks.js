@@ -41,6 +41,7 @@ export const depthAxis = (traces, logs, declared) => {
   for (const trace of drawn) trace.x = trace.x.map((place) => place / Math.max(1, trace.x.length - 1))
   return { title, tickvals: [0, 0.5, 1], ticktext: ["first", "middle", "last"], tickmode: "array" }
 }
+
 // Evenly spaced block numbers: a step that divides the last block, or else a round one.
 const DIVIDING_STEPS = [1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 25, 32]
 const ROUND_STEPS = [1, 2, 5, 10, 20, 25, 50, 100, 200, 250, 500, 1000, 2000, 2500, 5000]
@@ -49,20 +50,30 @@ const MAX_BLOCK_STEPS = 5 // on an axis
 // The places of ticks among names that count blocks: the first, the last, and the last place of each even number between.
 const blockPlaces = (names) => {
   const lastPlaces = new Map(names.map((name, place) => [name, place]))
-  const last = Number(names.at(-1))
+  const last = countOf(names.at(-1))
   const fits = (step) => last / step <= MAX_BLOCK_STEPS
   const step =
     DIVIDING_STEPS.find((size) => fits(size) && last % size === 0 && last / size > 2) ?? ROUND_STEPS.find(fits)
   const isEven = (number) => number % step === 0 && number >= step / 2 && last - number >= step / 2
-  const between = [...lastPlaces].filter(([name]) => isEven(Number(name))).map(([, place]) => place)
+  const between = [...lastPlaces].filter(([name]) => isEven(countOf(name))).map(([, place]) => place)
   return [...new Set([lastPlaces.get(names[0]), ...between, names.length - 1])]
 }
-const areNumbers = (names) => names.length > 0 && names.every((name) => /^\d{1,5}$/.test(name))
+// The number at the end of a name such as "3" or "layer 3".
+const countOf = (name) => Number(/^\D*(\d{1,5})$/.exec(name)?.[1] ?? Number.NaN)
+// Whether names count on by one, but for what comes before the first: "input", "layer 1", "layer 2".
+const doCount = (names) => {
+  const counts = [...new Set(names)].map(countOf)
+  const last = counts.length - 1
+  return (
+    last > 0 &&
+    counts.every((count, i) => (i === 0 && last > 1 && Number.isNaN(count)) || count === counts[last] - last + i)
+  )
+}
 
 // Horizontal tick labels: block numbers, or five while all names are short, else three, the outer ones inside the ends.
 // Near those places it prefers the name of a block to that of one of its parts: 0, 2, 5 instead of 0.attn, 2, 5.attn.
 const depthTicks = (names) => {
-  if (areNumbers(names)) return namedTicks(names, blockPlaces(names), 5)
+  if (doCount(names)) return namedTicks(names, blockPlaces(names), 5)
   if (names.every((name) => name.length < 5)) return namedTicks(names, spacedIndices(names.length, 5), 4)
   const blockNear = (i) => [i + 1, i - 1].find((near) => names[i].startsWith(`${names[near]}.`)) ?? i
   const places = [0.12, 0.5, 0.88].map((share) => blockNear(Math.round(share * (names.length - 1))))
@@ -75,10 +86,12 @@ const namedTicks = (names, indices, maxLetters) => ({
 })
 
 // Ticks at a few places, with both ends. A repeated label stands at its last place.
-export const placeTicks = ({ labels, blocks, max_ticks: maxTicks = 5 }) => {
+export const placeTicks = ({ labels, max_ticks: maxTicks = 5 }) => {
   const lastPlaces = new Map(labels.map((label, place) => [label, place]))
   const distinct = [...lastPlaces.values()]
-  const tickvals = blocks ? blockPlaces(labels) : spacedIndices(distinct.length, maxTicks).map((i) => distinct[i])
+  const tickvals = doCount(labels)
+    ? blockPlaces(labels)
+    : spacedIndices(distinct.length, maxTicks).map((i) => distinct[i])
   return { tickmode: "array", tickvals, ticktext: tickvals.map((place) => labels[place]) }
 }
 

@@ -63,8 +63,7 @@ def site_word(site: str) -> str:
 def places(sites: Sequence[str], max_ticks: int = 5) -> dict[str, Any]:
     """The places of an axis: names in words, and tick labels, of which the browser shows at most `max_ticks`."""
     labels = [_label(site) for site in sites]
-    blocks = bool(depth_title(sites) and labels and labels[-1] != "input")
-    return {"names": [site_word(site) for site in sites], "labels": labels, "blocks": blocks, "max_ticks": max_ticks}
+    return {"names": [site_word(site) for site in sites], "labels": labels, "max_ticks": max_ticks}
 
 
 def depth_title(sites: Sequence[str]) -> str:

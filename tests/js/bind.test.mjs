@@ -48,7 +48,7 @@ test("ticks of blocks are both ends and round numbers", () => {
   const ticks = (depth, kinds = [""]) => {
     const blocks = Array.from({ length: depth }, (_, at) => String(at + 1))
     const labels = ["input", ...blocks.flatMap((block) => kinds.map(() => block))]
-    const { tickvals, ticktext } = placeTicks({ labels, blocks: true })
+    const { tickvals, ticktext } = placeTicks({ labels })
     assert.deepEqual(
       ticktext,
       tickvals.map((place) => labels[place]),
@@ -65,6 +65,8 @@ test("ticks of blocks are both ends and round numbers", () => {
     assert.deepEqual(ticks(depth, ["attn", "ffn"]), drawn)
   }
   assert.deepEqual(ticks(6), [2, 4, 6])
+  const layers = ["input", ...Array.from({ length: 10 }, (_, at) => `layer ${at + 1}`)]
+  assert.deepEqual(placeTicks({ labels: layers }).tickvals, [0, 2, 4, 6, 8, 10])
   assert.deepEqual(ticks(32), [8, 16, 24, 32])
   assert.deepEqual(ticks(110), [25, 50, 75, 110])
 })
