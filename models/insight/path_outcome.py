@@ -72,7 +72,7 @@ def drawn_angles(picture: Mapping[str, Any]) -> np.ndarray:
     across, up = np.moveaxis(picture["ten_at"], -1, 0)
     angles = np.arctan2(up, across)
     for angle, is_shown, cosine in zip(angles, np.hypot(across, up) > 0, picture["ten_cosine"], strict=True):
-        if math.isfinite(cosine):
+        if math.isfinite(cosine) and is_shown.sum() > 1:
             angle[is_shown] = _spread_angles(angle[is_shown], float(cosine))
     return angles
 

@@ -99,6 +99,15 @@ def test_the_picture_is_as_similar_as_its_word(fields):
         assert apart == pytest.approx(cosine, abs=0.02 if cosine > 0.2 else 0.1)
 
 
+def test_what_lies_outside_the_plane_is_not_spread():
+    vectors = np.zeros((1, 10, 12))
+    vectors[0, :2] = np.eye(2, 12)
+    vectors[0, 0, 0] = 3.0
+    assert np.isfinite(drawn_angles(path_measures(vectors))).all()
+    vectors[0, 1] = np.inf
+    assert np.isfinite(drawn_angles(path_measures(vectors))).all()
+
+
 @pytest.mark.parametrize(
     ("size", "cosine", "words"),
     [
