@@ -64,7 +64,7 @@ class Viewer:
     _shown: dict[tuple[int, ...], Shown] = field(default_factory=dict)
     _states: dict[str, WidgetState] = field(default_factory=dict)
     _timers: dict[str, tuple[float, asyncio.Task[None]]] = field(default_factory=dict)
-    _asked: list[float] = field(default_factory=list)
+    _asked: list[tuple[float, str]] = field(default_factory=list)  # when a run was asked for, and of which fragment
     _running: list[float] = field(default_factory=list)
     _socket: ClientConnection | None = None
     _connected: bool = False
@@ -323,7 +323,7 @@ class Viewer:
         state.page_name = "" if self._page_hash else self.page
         state.is_auto_rerun = timer
         state.widget_states.widgets.extend([*self._states.values(), *([trigger] if trigger else [])])
-        self._asked.append(time.perf_counter())
+        self._asked.append((time.perf_counter(), fragment))
         await self._send(message)
 
     async def _send(self, message: BackMsg) -> None:
@@ -346,7 +346,7 @@ class Viewer:
 
     def _on_new_session(self, message: ForwardMsg) -> None:
         """A run begins: it answers all that was asked before. A run of the whole page stops the timers."""
-        self._running, self._asked = self._running + self._asked, []
+        self._running, self._asked = self._running + [asked for asked, _ in self._asked], []
         self._run = message.metadata.run.script_run_id
         self.session = message.new_session.initialize.session_id or self.session
         if not message.metadata.run.fragment_ids:
@@ -380,6 +380,9 @@ class Viewer:
         for place, shown in list(self._shown.items()):
             if shown.run != self._run and (not drawn or shown.fragment in drawn):
                 del self._shown[place]
+        if not drawn:  # Streamlit answers nobody who asks for a fragment that is gone
+            alive = {"", *(shown.fragment for shown in self._shown.values())}
+            self._asked = [(asked, fragment) for asked, fragment in self._asked if fragment in alive]
 
     def _on_page_info_changed(self, message: ForwardMsg) -> None:
         self.query = message.page_info_changed.query_string
