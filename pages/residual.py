@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from components.labs.parts import part_tabs
+from components.labs.parts import is_drawn, part_tabs
 from components.labs.residual import bend, block, memory, subspaces, token, trained, variants, widths
 
 st.title("Residual", anchor=False)
@@ -20,17 +20,18 @@ token_tab, block_tab, memory_tab, variants_tab, widths_tab, bend_tab, trained_ta
     ),
 )
 with token_tab:
-    values = token.draw()
+    values = token.draw() if is_drawn(token_tab, variants_tab) else None
 with block_tab:
-    block.draw()
+    if is_drawn(block_tab):
+        block.draw()
 with memory_tab:
-    memory.draw()
-    subspaces.draw()
+    if is_drawn(memory_tab):
+        memory.draw()
+        subspaces.draw()
 with variants_tab:
-    variants.draw(values)
-with widths_tab:
-    widths.draw()
-with bend_tab:
-    bend.draw()
-with trained_tab:
-    trained.draw()
+    if values is not None and is_drawn(variants_tab):
+        variants.draw(values)
+for tab, part in zip((widths_tab, bend_tab, trained_tab), (widths, bend, trained), strict=True):
+    with tab:
+        if is_drawn(tab):
+            part.draw()

@@ -11,6 +11,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from components.charts.depth import DEFAULT_ROLES, depth_profile, named_series
 from components.charts.parts import Figure, title_of
+from components.classroom.following import shown_state
 from components.controls import form
 from components.labs.examples import numbered_names
 from components.shell.session import Key
@@ -33,6 +34,11 @@ def part_tabs(key: str, titles: Sequence[str]) -> Sequence[DeltaGenerator]:
     """Returns a tab for each title. Pages draw all of them: settings of one tab act in others and in the address."""
     form.keep(OpenPart, key, OpenPart(titles[0]), legal={"part": titles})
     return st.tabs(titles, key=f"{key}_part", on_change="rerun")
+
+
+def is_drawn(*tabs: DeltaGenerator) -> bool:
+    """Whether to draw one of these tabs of a page: a class that is shown a part waits for no other."""
+    return shown_state() is None or any(tab.open for tab in tabs)
 
 
 def draw_finding(text: str, kind: str = "formula") -> None:

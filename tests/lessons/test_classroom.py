@@ -171,6 +171,21 @@ def test_nobody_walks_away_until_let_go_and_all_come_back_when_called(board: Boa
     assert titles(page) == ["Glossary"]
 
 
+@pytest.mark.parametrize(
+    ("stop", "drawn"),
+    [
+        ("residual?part=a-whole-block", ["A whole block"]),
+        ("residual?part=other-skips", ["Add & norm on a token", "Other skips"]),  # of that token
+        ("gradients?part=through-time", ["Through time"]),
+    ],
+)
+def test_a_class_waits_for_no_part_but_its_own(board: Board, key: str, stop: str, drawn: list[str]) -> None:
+    board.show(CODE, key, stop)
+    assert [tab.label for tab in joined().tabs if tab.children] == drawn
+    board.set_loose(CODE, key, True)
+    assert all(tab.children for tab in joined().tabs)
+
+
 @pytest.mark.parametrize("code", ["", "no code", "<b>", "ZZZZ"])
 def test_a_code_of_no_class_holds_nobody(code: str) -> None:
     page = by_link("glossary.py", **{"class": code})
