@@ -105,7 +105,8 @@ class Plane:
 class Judgement:
     """A judge's decision: an option, values of the text's placeholders, tables by column, charts.
 
-    `tests`: the statements that were judged, each with its bound, number and verdict.
+    `tests`: the statements that were judged, each with its bound, number and verdict. `undecided`: why the numbers
+    decide nothing, in place of the text.
     """
 
     answer: str
@@ -114,6 +115,7 @@ class Judgement:
     lines: Lines | None = None
     plane: Plane | None = None
     tests: Mapping[str, Any] = field(default_factory=dict)
+    undecided: str = ""
 
 
 @dataclass(frozen=True)
@@ -166,11 +168,15 @@ class Experiment:
                 configs[name] = source.cfg
         return configs
 
+    def judged(self, values: Values) -> Judgement:
+        """What the judge decides from the values."""
+        return self.judge(values)
+
     def finding(self, values: Values, *, trained: bool = True) -> Finding:
         """Judges the values; unless `trained`, the sentence covers only the nets before training."""
-        judgement = self.judge(values)
+        judgement = self.judged(values)
         text = f"{self.early_text} {self.result_text}".strip() if trained else self.early_text
-        sentence = fill(text, judgement.numbers)
+        sentence = judgement.undecided or fill(text, judgement.numbers)
         for name in self.words:
             sentence = sentence.replace(name, self.words[name])
         condition = fill(self.condition_text, judgement.numbers)

@@ -54,7 +54,7 @@ SPOILT = [  # file, what is replaced, by what, where the fault is, and what it s
     ("claims/18-unchanged.md", "{gradients}", "{gradient}", "{gradient}", "nothing measured is called “gradient”"),
     ("claims/18-unchanged.md", '"gradient_ratio"', '"nobody"', "nobody", "there is no judge “nobody”"),
     ("claims/18-unchanged.md", "above = 0.5", "beyond = 0.5", "beyond", "nothing is called “beyond”"),
-    ("claims/18-unchanged.md", "depth = 64", "depth = 6400", "sigmoid", "depth"),
+    ("claims/18-unchanged.md", "depth = 64", "depth = 6400", "sigmoid", "Depth 6400"),
     ("claims/18-unchanged.md", '"post-norm" }', '"past-norm" }', '"post-norm" =', "there is no arrangement"),
     ("claims/18-unchanged.md", '"residual"', '"skip"', "topic", "the topic is one of"),
     ("claims/18-unchanged.md", 'topic = "residual"', "topic = 3", "topic", "topic must be a text"),

@@ -14,7 +14,7 @@ from components.shell.related import link_to_labs
 from components.shell.session import Key
 from components.shell.text import badge, draw_explanation, with_explained_words
 from models.claims.claims import Claim
-from models.claims.judging import GUESSES, PARTLY
+from models.claims.judging import GUESSES, PARTLY, UNDECIDED
 from models.content import phrase
 from models.experiment import Finding
 from models.spec.pairings import MAX_COLUMNS
@@ -102,7 +102,8 @@ def _draw_experiment(claim: Claim) -> tuple[bool, Finding | None]:
     if is_hidden("answers"):
         st.info(ANSWER_HIDDEN)
         return False, finding
-    CLAIMS_GUESSED.mutable()[claim.key] = GUESSES.get(str(guess)) == finding.answer
+    if finding.answer != UNDECIDED:
+        CLAIMS_GUESSED.mutable()[claim.key] = GUESSES.get(str(guess)) == finding.answer
     _draw_verdict(claim, finding, str(guess))
     with st.expander("What is true"):
         draw_explanation(claim.why, "recorded" if claim.nets else "formula", claim.papers)
@@ -121,11 +122,12 @@ def _draw_verdict(claim: Claim, finding: Finding, guess: str = "") -> None:
     condition = f" {finding.condition}" if finding.answer == PARTLY else ""
     verdict = f"{finding.answer}{condition}."
     scored = f"**{verdict[:1].upper()}{verdict[1:]}**"
-    if guess:
+    if guess and finding.answer != UNDECIDED:
         scored = f":material/cancel: **You guessed “{guess}”. Not quite: {verdict}**"
         if CLAIMS_GUESSED.get()[claim.key]:
             scored = f":material/check_circle: **You were right: {verdict}**"
-    st.markdown(f"{scored} {with_explained_words(finding.sentence)} {badge(claim.badge)}")
+    origin = "" if finding.answer == UNDECIDED else badge(claim.badge)
+    st.markdown(f"{scored} {with_explained_words(finding.sentence)} {origin}")
 
 
 def _draw_links(claim: Claim) -> None:

@@ -13,15 +13,16 @@ from models.claims.judging import (
     gradient,
     gradient_lines,
     growth,
+    loss_or_divergence,
     relative_gradient,
     size_lines,
     verdict,
 )
 from models.experiment import Judgement, Values, judge
 from models.insight.formula import geometric_mean
-from models.insight.outcome import final_cosine, final_loss, gradient_change
+from models.insight.outcome import final_cosine, gradient_change
 from models.insight.theory import factor_per_sublayer
-from models.insight.words import change_in_words, factor, number
+from models.insight.words import change_in_words, number
 from models.lessons.judges import DIGITS, learned
 
 SAME_FACTOR = 1.5  # two sizes or branch shares within this factor count as the same
@@ -60,7 +61,7 @@ def never_explodes(values: Values) -> Judgement:
     end = f"d{divergence.sentence()[1:]}" if divergence else f"ends at loss {number(float(trace.loss[-1]))}."
     table = {
         "what": ["stream's mean square, end over start", "first step that is not finite"],
-        "found": [mean_square_ratio, float(divergence.step) if divergence else np.nan],
+        "found": [mean_square_ratio, divergence.step if divergence else "none"],
     }
     lines = size_lines({"geometric mean of six seeds": signal})
     return Judgement(
@@ -76,8 +77,9 @@ def final_norm(values: Values) -> Judgement:
     """RMS of the output of torch's pre-norm encoder, by depth, with and without a final norm."""
     measured = values["torch"]
     table = {"layers": measured.depth, "RMS by default": measured.bare, "RMS with a final norm": measured.normed}
-    numbers = vars(measured) | {"final": "without" if measured.absent else "with"}
-    return Judgement(verdict([not measured.absent, measured.bare[-1] / measured.bare[0] < MIN_GROWTH]), numbers, table)
+    grown = measured.bare[-1] / measured.bare[0]
+    numbers = vars(measured) | {"final": "without" if measured.absent else "with", "grown": grown}
+    return Judgement(verdict([not measured.absent, grown < MIN_GROWTH]), numbers, table)
 
 
 @judge("growth")
@@ -86,8 +88,9 @@ def same_growth(values: Values) -> Judgement:
     measured = {name: growth(value) for name, value in values.items()}
     first, second = list(measured.values())[:2]
     table = {"net": list(measured), "mean square, end over start": list(measured.values())}
-    same = max(first, second) / min(first, second) < SAME_FACTOR
-    return Judgement(verdict([same]), {"growth": measured}, table, size_lines(values))
+    apart = max(first, second) / min(first, second)
+    numbers = {"growth": measured, "apart": apart}
+    return Judgement(verdict([apart < SAME_FACTOR]), numbers, table, size_lines(values))
 
 
 @judge("tokens layers condition")
@@ -151,7 +154,7 @@ def skip_weight_suffices(values: Values) -> Judgement:
 @judge("ends chance")
 def all_train(values: Values, *, about: list[str]) -> Judgement:
     """Whether the nets named in `about` learn."""
-    ends = {name: final_loss(value) for name, value in values.items()}
+    ends = {name: loss_or_divergence(value) for name, value in values.items()}
     table = {"net": list(ends), "loss": list(ends.values())}
     holds = [learned(values[name]) for name in about]
     return Judgement(verdict(holds), {"ends": ends, "chance": DIGITS}, table)
@@ -189,18 +192,23 @@ def level_gradient_predicts_learning(values: Values) -> Judgement:
     spread = {name: float(np.ptp(np.log10(value.weight_grad_rms[0]))) for name, value in values.items()}
     alike = {name: final_cosine(value) for name, value in values.items()}
     learns = {name: learned(value) for name, value in values.items()}
+    ends = {name: loss_or_divergence(value) for name, value in values.items()}
     table = {
         "net": list(values),
         "stream gradient, start over end": [10**value for value in change.values()],
         "weight gradients, largest over least": [10**value for value in spread.values()],
         "sample cosine at the end": list(alike.values()),
-        "mean loss of the last 20 steps": [final_loss(value) for value in values.values()],
+        "mean loss of the last 20 steps": list(ends.values()),
     }
     numbers = {
         "change": {name: change_in_words("", value.grad_rms[0, ::-1], "") for name, value in values.items()},
-        "spread": {name: factor(value) for name, value in spread.items()},
+        "spread": {name: number(10**value, 2) for name, value in spread.items()},
+        "sizes": [value.grad_rms[0] for value in values.values()],
         "alike": alike,
-        "learns": {name: "learns" if value else "does not learn" for name, value in learns.items()},
+        "learns": {
+            name: end if isinstance(end, str) else "learns" if learns[name] else "does not learn"
+            for name, end in ends.items()
+        },
     }
     return Judgement(
         verdict([(abs(change[name]) < MAX_LEVEL_DECADES) == learns[name] for name in values]), numbers, table
@@ -248,6 +256,8 @@ def dead_units(values: Values, *, plain: str, trained: str) -> Judgement:
     """Shares of dead units: in the plain net before training, and after a run with too large steps."""
     frames = {name: trace.frames[-1 if name == trained else 0] for name, trace in values.items()}
     dead = {name: np.asarray(frame.dead_units, float) for name, frame in frames.items()}
+    if values[trained].divergence:
+        dead[trained] = np.full(1, np.nan)  # these are units of an earlier step
     mean = {name: float(np.mean(shares)) for name, shares in dead.items()}
     worst = {name: float(np.max(shares)) for name, shares in dead.items()}
     table = {"net": list(dead), "dead, mean over blocks": list(mean.values()), "most": list(worst.values())}

@@ -64,18 +64,18 @@ def over_the_batch(values: Values) -> Judgement:
 def rms_norm(values: Values) -> Judgement:
     """Difference between RMS norm and layer norm."""
     numbers, small = values["numbers"], values["torch"]
-    apart = numbers["apart"]
+    apart, ratio = numbers["apart"], small.rms / small.layer
     holds = [
         apart["with its mean"] < SAME_RELATIVE,
         apart["centred"] < SAME_RELATIVE,
-        abs(small.rms / small.layer - 1) < SAME_RELATIVE,
+        abs(ratio - 1) < SAME_RELATIVE,
     ]
     table = {
         "case": ["token with a mean", "centred token", "RMS norm of a tiny token", "layer norm of a tiny token"],
         "number": [*apart.values(), small.rms, small.layer],
         "what it is": ["largest difference", "largest difference", "RMS after", "RMS after"],
     }
-    return Judgement(verdict(holds), numbers | vars(small), table)
+    return Judgement(verdict(holds), numbers | vars(small) | {"ratio": ratio}, table)
 
 
 @judge("times after below share sum")

@@ -4,9 +4,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from models.claims.judging import verdict
+from models.claims.judging import finite_loss, loss_or_divergence, verdict
 from models.experiment import Judgement, Values, judge
-from models.insight.outcome import final_loss
 from models.lessons.judges import DIGITS, learned
 
 MAX_DRAW_GAP = 0.1  # nats between two losses that count as a draw
@@ -17,9 +16,9 @@ TYPICAL_FACTOR = 2.0  # a mean within this factor of the median describes a typi
 @judge("ends winner")
 def same_winner(values: Values, *, pair: list[str], rates: list[str]) -> Judgement:
     """Which of two nets ends at the lower loss, at each learning rate."""
-    ends = {name: final_loss(trace) for name, trace in values.items()}
+    ends = {name: finite_loss(trace) for name, trace in values.items()}
     gaps = [ends[f"{pair[1]}, {rate}"] - ends[f"{pair[0]}, {rate}"] for rate in rates]
-    signs = [0 if abs(gap) < MAX_DRAW_GAP else int(np.sign(gap)) for gap in gaps]
+    signs = [0 if abs(gap) < MAX_DRAW_GAP else 1 if gap > 0 else -1 for gap in gaps]
     results = {0: "a draw", 1: f"{pair[0]} ahead", -1: f"{pair[1]} ahead"}
     winners = [results[sign] for sign in signs]
     table = {"net and learning rate": list(ends), "loss": list(ends.values())}
@@ -30,7 +29,7 @@ def same_winner(values: Values, *, pair: list[str], rates: list[str]) -> Judgeme
 @judge("ends chance nets")
 def needs_warmup(values: Values, *, warmed: str) -> Judgement:
     """Whether all nets but the `warmed` one, which has a warm-up, fail to learn."""
-    ends = {name: final_loss(trace) for name, trace in values.items()}
+    ends = {name: loss_or_divergence(trace) for name, trace in values.items()}
     learns = {name: learned(trace) for name, trace in values.items()}
     failed = [name for name, has_learned in learns.items() if name != warmed and not has_learned]
     table = {
@@ -65,17 +64,18 @@ def log_normal(values: Values) -> Judgement:
     """Whether the mean of many seeds' gains is close to their median."""
     gains = np.asarray(values["numbers"]["gains"], float)
     mean, median = float(gains.mean()), float(np.median(gains))
-    geometric = float(np.exp(np.log(gains[gains > 0]).mean()))
+    geometric, times = float(np.exp(np.log(gains[gains > 0]).mean())), mean / median
     numbers = {
         "seeds": len(gains),
         "mean": mean,
         "median": median,
         "geometric": geometric,
         "below": (gains < mean).mean(),
+        "times": times,
     }
     averages = ["mean", "median", "geometric mean", "largest"]
     table = {"average": averages, "gain": [mean, median, geometric, float(gains.max())]}
-    return Judgement(verdict([1 / TYPICAL_FACTOR < mean / median < TYPICAL_FACTOR]), numbers, table)
+    return Judgement(verdict([1 / TYPICAL_FACTOR < times < TYPICAL_FACTOR]), numbers, table)
 
 
 @judge("ends accuracies matrix count apart")
@@ -84,10 +84,10 @@ def depth_computes_more(values: Values, *, bent: str) -> Judgement:
     product = values["numbers"]
     nets = {name: value for name, value in values.items() if name != "numbers"}
     accuracies = {name: value.frames[-1].held_out_accuracy for name, value in nets.items()}
-    ends = {name: final_loss(value) for name, value in nets.items()}
+    ends = {name: finite_loss(value) for name, value in nets.items()}
     first, *deeper = (loss for name, loss in ends.items() if name != bent)
     rows = "; ".join(" ".join(f"{cell:.3f}" for cell in row) for row in product["product"])
-    numbers = {
+    numbers = product | {
         "ends": ends,
         "accuracies": accuracies,
         "matrix": f"[{rows}]",

@@ -62,11 +62,15 @@ def _losses_number(values: Values) -> dict[str, Any]:
 def size_over_depth(
     values: Values, *, net: str, measure: str, bounds: Sequence[float], options: Sequence[str]
 ) -> Judgement:
-    """Factor by which a net's `signal` or `gradient` changes over depth; the first option is below bounds[0]."""
+    """Factor by which a net's `signal` or `gradient` changes over depth; the first option is below bounds[0].
+
+    OTHERWISE if one of the two is NaN.
+    """
     trace = values[net]
     sizes = {"signal": trace.act_rms[0], "gradient": trace.grad_rms[0, ::-1]}[measure]
     index = int(np.searchsorted(np.log10(bounds), abs(decades(sizes[0], sizes[-1])), "right"))
-    return Judgement(options[index], _losses_number(values) | {"change": change_in_words("", sizes, "")})
+    answer = OTHERWISE if np.isnan(sizes[[0, -1]]).any() else options[index]
+    return Judgement(answer, _losses_number(values) | {"change": change_in_words("", sizes, "")})
 
 
 @judge("value losses")
@@ -86,7 +90,7 @@ def number_of_a_net(
 def which_learn(
     values: Values, *, options: Mapping[str, Sequence[str]], loss_below: float = 0.0, accuracy: float = 0.0
 ) -> Judgement:
-    """Which nets learn: the option that names exactly these, or OTHERWISE.
+    """Which nets learn: the option that names exactly these, or OTHERWISE, also if a number that decides is NaN.
 
     A net learns if its final loss is low; with `loss_below`, if a mean of RECENT_ROWS losses ever is below it; with
     `accuracy`, if its held-out accuracy reaches that after the last step.
@@ -100,5 +104,9 @@ def which_learn(
         return learned(trace)
 
     learners = {name for name, trace in values.items() if has_learned(trace)}
-    answer = next((option for option, nets in options.items() if set(nets) == learners), OTHERWISE)
+    ends = [t.frames[-1].held_out_accuracy if accuracy else final_loss(t) for t in values.values() if not t.divergence]
+    options_of_these = [
+        option for option, nets in options.items() if set(nets) == learners and not np.isnan(ends).any()
+    ]
+    answer = next(iter(options_of_these), OTHERWISE)
     return Judgement(answer, _losses_number(values) | {"chance": DIGITS})

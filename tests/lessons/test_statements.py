@@ -4,6 +4,7 @@ import math
 import re
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -21,7 +22,7 @@ from models.insight.comparison import signal_sentence
 from models.labs.attention import linearity_errors
 from models.labs.chain import PRESETS, example_note, upstream_gradients
 from models.labs.residual import run_sublayers
-from models.lessons.judges import OTHERWISE, number_of_a_net
+from models.lessons.judges import OTHERWISE, number_of_a_net, size_over_depth, which_learn
 from models.lessons.lessons import LESSONS
 from models.nets import build_model
 from models.spec import ARRANGEMENTS, RunConfig
@@ -97,7 +98,7 @@ def test_a_norm_keeps_the_stream_of_a_narrow_net_at_its_law_and_not_the_gradient
 def test_batch_norm_after_the_add_multiplies_the_gradient_by_the_same_factor_at_every_block() -> None:
     """(1 + E relu'^2) / (1 + Var relu) of its mean square, with Var = 1/2 - 1/2pi."""
     by_block = math.sqrt(1.5 / (1 + 0.5 - 0.5 / math.pi))
-    assert f"{by_block - 1:.0%}".replace("%", " %") in CLAIMS["batch-norm-cures"].why
+    assert f"{by_block - 1:.0%}" in CLAIMS["batch-norm-cures"].why
     back = untrained("post-norm", 64, 64, norm=batch_norm)[1]
     assert [(back[64 - depth] / back[64]) ** (1 / depth) for depth in (32, 64)] == pytest.approx(
         [by_block] * 2, rel=0.01
@@ -329,3 +330,18 @@ def test_a_cosine_that_is_none_decides_no_lesson() -> None:
     asked = {"net": "a", "measure": "sample cosine", "bounds": (0.5,), "options": ("apart", "alike")}
     assert number_of_a_net({"a": trace}, **asked).answer in ("apart", "alike")
     assert number_of_a_net({"a": replace(trace, frames=())}, **asked).answer == OTHERWISE
+
+
+def test_a_size_or_loss_that_is_nan_decides_no_lesson() -> None:
+    trace = profile_at_init(RunConfig(depth=1, width=8, batch=8, steps=1, device="cpu"))
+    bounds: dict[str, Any] = {"net": "a", "bounds": (10.0,), "options": ("level", "changes")}
+    for measure, field in (("signal", "act_rms"), ("gradient", "grad_rms")):
+        gone = {"a": replace(trace, **{field: np.full_like(getattr(trace, field), np.nan)})}
+        assert size_over_depth({"a": trace}, measure=measure, **bounds).answer in bounds["options"]
+        assert size_over_depth(gone, measure=measure, **bounds).answer == OTHERWISE
+    options = {"both": ["a", "b"], "only b": ["b"], "neither": []}
+    nets = {"a": replace(trace, loss=np.full(1, np.nan)), "b": trace}
+    assert which_learn(nets, options=options).answer == OTHERWISE
+    for accuracy, answer in ((np.nan, OTHERWISE), (0.5, "neither")):
+        frame = replace(trace.frames[0], held_out_accuracy=accuracy)
+        assert which_learn({"a": replace(trace, frames=(frame,))}, options=options, accuracy=0.9).answer == answer
