@@ -72,7 +72,7 @@ def find_sites(graph: Graph, model: nn.Module, *, hears_sums: bool = False) -> S
     sums = [boundary for boundary, (_, residual) in zip(boundaries, points, strict=True) if residual]
     hears_sums = hears_sums and 2 * sums.count(None) >= len(sums)
     for boundary, (point, residual) in zip(boundaries, points, strict=True):
-        if boundary is None and residual is not None and hears_sums:
+        if boundary is None and residual is not None and hears_sums and residual.node.number >= 0:
             sites.append(_unbounded_site(graph, residual, model, modules))
             continue
         if boundary is None:

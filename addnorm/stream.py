@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from heapq import heappop, heappush
 from itertools import permutations
 
-from addnorm.sums import SUBTRACTIONS
+from addnorm.sums import ADDITIONS_IN_PLACES, CHOICES, SUBTRACTIONS
 from addnorm.trace import Graph, Node
 
 MAX_SHORTCUT_CALLS = 2  # calls with parameters on a skip that changes the shape: a convolution and its norm
@@ -97,10 +97,12 @@ def _parametrised_ancestors(graph: Graph) -> int:
 def _residual(node: Node, additions: Mapping[int, Node], used: int) -> Residual | None:
     """The residual addition that a node computes; None for any other node.
 
-    A difference is one if its first term is the skip and a later call with parameters depends on it: else it may be an
-    error that the model's loss is made of. `used`: the nodes that such calls depend on.
+    A difference is one if a later call with parameters depends on it: else it may be an error that the model's loss is
+    made of. Neither a difference nor what adds in places, as experts do, has a projected skip. `used`: the nodes that
+    such calls depend on.
     """
     is_difference = node.op in SUBTRACTIONS
+    has_plain_skip = is_difference or node.op in CHOICES or node.op.removesuffix("_") in ADDITIONS_IN_PLACES
     terms = node.terms
     if any(term.shape != node.shape for term in terms) or len({term.index for term in terms}) < 2:
         return None
@@ -110,13 +112,12 @@ def _residual(node: Node, additions: Mapping[int, Node], used: int) -> Residual 
     pairs = [
         (skip, branch)
         for first, second in permutations(range(len(terms)), 2)
-        if first == 0 or not is_difference
         for skip in expanded[first]
         for branch in expanded[second]
     ]
     candidates = (_residual_of_pair(node, skip, branch) for skip, branch in pairs)
     return min(
-        (residual for residual in candidates if residual is not None and not (is_difference and residual.projected)),
+        (residual for residual in candidates if residual is not None and not (has_plain_skip and residual.projected)),
         key=lambda residual: (residual.projected, residual.source.index),
         default=None,
     )
@@ -164,8 +165,10 @@ def _latest_first(node: Node) -> Iterator[Node]:
 
 
 def _is_term(node: Node, residuals: Mapping[int, Residual]) -> bool:
-    """Whether an addition is a partial sum, to which the next addition adds another branch."""
+    """Whether an addition is a partial sum, to which the next addition adds another branch, or in places the sum."""
     reader = sole_reader(node)
+    if reader is not None and reader.op in CHOICES and (choice := sole_reader(reader)) and reader in choice.terms:
+        return True
     if reader is None or reader.index not in residuals:
         return False
     return not residuals[reader.index].branch.ancestors >> node.index & 1

@@ -9,21 +9,23 @@ from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
 ADDITIONS = {"add", "__add__", "__radd__", "add_", "__iadd__"}
-SUBTRACTIONS = {"sub", "__sub__", "sub_", "__isub__", "subtract", "subtract_"}
+SUBTRACTIONS = {"sub", "__sub__", "sub_", "__isub__", "subtract", "subtract_", "rsub", "__rsub__"}
 # Calls that add something made of their other tensors to the first one; the name may end in "_".
+ADDITIONS_IN_PLACES = {"index_add", "scatter_add", "index_put"}  # to some of its numbers
 ADDITIONS_TO_FIRST = {
-    "addcmul", "addcdiv", "addmm", "addmv", "addr", "addbmm", "baddbmm",
-    "lerp", "index_add", "scatter_add", "index_put",
+    "addcmul", "addcdiv", "addmm", "addmv", "addr", "addbmm", "baddbmm", "lerp", *ADDITIONS_IN_PLACES,
 }  # fmt: skip
+CHOICES = {"where", "__setitem__"}  # calls that take each number of one tensor or another
 REDUCTIONS = {"sum", "mean"}
 CONCATENATIONS = {"stack", "cat", "concat", "concatenate"}
 
 
-def is_sum(func: Any, out: Any) -> bool:
-    """Whether a call may have added tensors up."""
+def sum_of(func: Any, args: Any, out: Any) -> Tensor | None:
+    """What a call has made that may have added tensors up; None for any other call."""
     name = getattr(func, "__name__", "")
-    is_named = name in ADDITIONS or name in SUBTRACTIONS or name in REDUCTIONS
-    return isinstance(out, Tensor) and (is_named or name.removesuffix("_") in ADDITIONS_TO_FIRST)
+    is_named = any(name in names for names in (ADDITIONS, SUBTRACTIONS, REDUCTIONS, CHOICES))
+    made = args[0] if name == "__setitem__" else out
+    return made if isinstance(made, Tensor) and (is_named or name.removesuffix("_") in ADDITIONS_TO_FIRST) else None
 
 
 class SumsOfPass(TorchFunctionMode):
@@ -36,7 +38,7 @@ class SumsOfPass(TorchFunctionMode):
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         out = func(*args, **(kwargs or {}))
-        if is_sum(func, out):
-            self._keep(self._count, out)
+        if (made := sum_of(func, args, out)) is not None:
+            self._keep(self._count, made)
             self._count += 1
         return out

@@ -19,9 +19,10 @@ from torch.utils.weak import WeakIdKeyDictionary
 
 from addnorm.passes import is_transforming
 from addnorm.probe import Hook, Key, Place
-from addnorm.sums import ADDITIONS, ADDITIONS_TO_FIRST, CONCATENATIONS, REDUCTIONS, SUBTRACTIONS, is_sum
+from addnorm.sums import ADDITIONS, ADDITIONS_TO_FIRST, CHOICES, CONCATENATIONS, REDUCTIONS, SUBTRACTIONS, sum_of
 
 MAX_NODES = 40_000  # the masks of ancestors grow with the square of this
+IN_PLACE = {f"{name}_" for name in (*ADDITIONS, *SUBTRACTIONS, *ADDITIONS_TO_FIRST)}
 VIEWS = {"contiguous", "reshape", "flatten", "clone", "float", "half", "bfloat16", "to", "type", "type_as"}
 
 
@@ -46,7 +47,7 @@ class Node:
     alias: bool = False  # has the same numbers as its only parent
     differentiable: bool = False
     overwritten: bool = False  # by a later call, in place
-    terms: tuple[Node, ...] = ()  # of a sum; of a difference, what is subtracted comes second
+    terms: tuple[Node, ...] = ()  # of a sum or a difference
     number: int = -1  # of a sum among the sums of the pass
     children: list[Node] = field(default_factory=list)
 
@@ -120,6 +121,7 @@ class Tracer(TorchFunctionMode):
         self._buffers = {id(b) for b in model.buffers()}
         self._node_of: WeakIdKeyDictionary = WeakIdKeyDictionary()
         self._parameters_of: WeakIdKeyDictionary = WeakIdKeyDictionary()  # names, of tensors made of parameters alone
+        self._indices: dict[int, Any] = {}  # by node: where it was taken from its parent
         self._module_stack: list[str] = [""]
         self._calls = self.graph.calls
         self._order = 0
@@ -152,11 +154,12 @@ class Tracer(TorchFunctionMode):
         self._exits.close()
         self._node_of = WeakIdKeyDictionary()
         self._parameters_of = WeakIdKeyDictionary()
+        self._indices = {}
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
         out = func(*args, **kwargs)
-        if not self._is_measuring and is_sum(func, out):
+        if not self._is_measuring and sum_of(func, args, out) is not None:
             self._sums += 1
         is_tracing = self.failure is None and not self.graph.too_large and not self._is_measuring
         if is_tracing and not is_transforming() and isinstance(out, Tensor | tuple | list | None):
@@ -170,17 +173,26 @@ class Tracer(TorchFunctionMode):
         if not results:
             return
         sources = self._sources([tensor for tensor, _ in tensors_in((*args, *kwargs.values()), depth=2)])
+        if op.endswith("_like") or op.startswith("new_"):  # of the shape alone
+            sources = replace(sources, nodes=())
         for tensor in results:
             earlier_node: Node | None = self._node_of.get(tensor)
             is_unchanged = earlier_node is not None and earlier_node.version == tensor._version
             if id(tensor) in self._names or is_unchanged:
                 continue
+            if op == "__setitem__" and earlier_node is not None and _has_been_written(earlier_node, sources.nodes):
+                earlier_node.version = tensor._version
+                continue
             if sources.is_constant:
                 self._parameters_of[tensor] = sources.parameters
                 continue
-            node = self._add_sum(op, args, kwargs, tensor) or self._add_node(
-                op, sources.nodes, tensor, sources.parameters
+            node = (
+                self._add_sum(op, args, kwargs, tensor)
+                or self._add_choice(op, args, sources.nodes, tensor)
+                or self._add_node(op, sources.nodes, tensor, sources.parameters)
             )
+            if op == "__getitem__":
+                self._indices[node.index] = args[1]
             if earlier_node is not None:
                 earlier_node.overwritten = True
                 node.alias = False
@@ -195,6 +207,8 @@ class Tracer(TorchFunctionMode):
                 node.number = self._sums - 1
                 self.graph.additions.append(node)
                 self._measure_once(node, tensor)
+            if earlier_node is not None and op in IN_PLACE:
+                self._write_through(earlier_node, node, tensor)
 
     def _add_sum(self, op: str, args: Any, kwargs: Any, tensor: Tensor) -> Node | None:
         """The node of a call that adds to its first tensor, and one for what it adds; None for any other call."""
@@ -212,6 +226,50 @@ class Tracer(TorchFunctionMode):
         node = self._add_node(op, (first[0], added), tensor, ())
         node.terms = (first[0], added)
         return node
+
+    def _add_choice(self, op: str, args: Any, nodes: tuple[Node, ...], tensor: Tensor) -> Node | None:
+        """The node of a call that adds to a tensor in places, and one for what it adds; None for any other call.
+
+        These are `where(mask, x + f, x)` and `x[mask] = x[mask] + f`, also written `x[mask] += f`.
+        """
+        if op not in CHOICES or len(set(map(id, nodes))) != 2:
+            return None
+        first, second = nodes
+        if op == "where":
+            common = set(_summands(first)) & set(_summands(second))
+        else:
+            taken = (part for part in _summands(second) if first in part.parents and part.index in self._indices)
+            common = {part for part in taken if _is_same_index(self._indices[part.index], args[1])}
+        part = max(common, key=lambda node: node.index, default=None)
+        kept = part if op == "where" else first
+        if part is None or kept is None or kept.shape != tuple(tensor.shape):
+            return None
+        return self._add_in_places(op, kept, part, nodes, tensor)
+
+    def _add_in_places(self, op: str, kept: Node, part: Node, nodes: Sequence[Node], tensor: Tensor) -> Node:
+        """The node of a tensor in which a part of `kept` is replaced by sums with it, and one for what these add."""
+        sums = [node for node in nodes if node not in (kept, part)]
+        added = self._add_node(op, tuple(term for node in sums for term in _added_to(part, node)), tensor, ())
+        for node in sums:
+            node.children.append(added)
+        changed = self._add_node(op, (kept, added), tensor, ())
+        changed.terms = (kept, added)
+        return changed
+
+    def _write_through(self, part: Node, node: Node, tensor: Tensor) -> None:
+        """Adds a node for the tensor of which a part was changed in place: `x[0].add_(f)`."""
+        base = tensor._base
+        whole = None if base is None else self._node_of.get(base)
+        if base is None or whole is None or part.parents != (whole,) or node.numel == whole.numel:
+            return
+        changed = self._add_in_places("__setitem__", whole, part, [node], base)
+        whole.overwritten = True
+        self._node_of[base] = changed
+        if node.terms:
+            self.graph.additions.append(changed)
+            self._measure_once(changed, base)
+        else:
+            changed.terms = ()
 
     def _terms_of(self, op: str, node: Node) -> tuple[Node, ...]:
         """The tensors of which a call makes a sum; empty for any other call."""
@@ -349,6 +407,34 @@ class Tracer(TorchFunctionMode):
             self._is_measuring = True
             self._measure(node.index, tensor)
             self._is_measuring = False
+
+
+def _summands(node: Node) -> Iterator[Node]:
+    """A tensor and, of a sum, its terms and theirs."""
+    waiting = [node]
+    while waiting:
+        node = waiting.pop()
+        yield node
+        waiting += node.parents if node.alias else node.terms
+
+
+def _added_to(part: Node, node: Node) -> list[Node]:
+    """What a sum adds to a tensor."""
+    terms = node.parents if node.alias else node.terms
+    if node is part or not terms:
+        return [] if node is part else [node]
+    return [added for term in terms for added in _added_to(part, term)]
+
+
+def _has_been_written(node: Node, nodes: Iterable[Node]) -> bool:
+    """Whether a tensor holds a sum in its place already: Python adds in place in `x[0] += f`, then assigns."""
+    return any(term in other.children for term in node.terms[1:] for other in nodes if other is not node)
+
+
+def _is_same_index(one: Any, other: Any) -> bool:
+    if isinstance(one, tuple) and isinstance(other, tuple):
+        return len(one) == len(other) and all(map(_is_same_index, one, other))
+    return one is other or not (isinstance(one, Tensor) or isinstance(other, Tensor) or one != other)
 
 
 def _cut_label(op: str, node: Node) -> str:

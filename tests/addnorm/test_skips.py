@@ -15,6 +15,8 @@ from tests.addnorm.loops import rms
 Sum = Callable[[Tensor, Tensor, Any], Tensor]  # of a stream, a branch and the block
 SUMS: dict[str, Sum] = {
     "x - f": lambda x, f, _: x - f,
+    "f - x": lambda x, f, _: f - x,
+    "rsub": lambda x, f, _: torch.rsub(x, f),
     "x.sub_": lambda x, f, _: x.clone().sub_(f),
     "lerp": lambda x, f, _: torch.lerp(x, f, 0.3),
     "lerp with a trained weight": lambda x, f, block: x.lerp(f, block.gain),
@@ -29,7 +31,24 @@ SUMS: dict[str, Sum] = {
     "index_add": lambda x, f, _: x.index_add(0, torch.arange(0, len(x), 2), f[::2]),
     "index_put": lambda x, f, _: x.index_put((torch.arange(len(x)),), f, accumulate=True),
     "scatter_add": lambda x, f, _: x.scatter_add(0, torch.arange(len(x))[:, None].expand(-1, 8), f),
+    "x[0] += f": lambda x, f, _: changed(x, lambda y: y.__setitem__(0, y[0].__iadd__(f[0]))),
+    "x[:, :4] = x[:, :4] + f": lambda x, f, _: changed(x, lambda y: y.__setitem__(LEFT, y[LEFT] + f[LEFT])),
+    "x[:, :4] = f + g + x[:, :4]": lambda x, f, _: changed(x, lambda y: y.__setitem__(LEFT, f[LEFT] + 1 + y[LEFT])),
+    "x[mask] -= f": lambda x, f, _: changed(x, lambda y: y.__setitem__(EVEN, y[EVEN].__isub__(f[EVEN]))),
+    "x[:, :4].add_(f)": lambda x, f, _: changed(x, lambda y: y[LEFT].add_(f[LEFT])),
+    "where(mask, x + f, x)": lambda x, f, _: torch.where(EVEN[:, None], x + f, x),
+    "x.where(mask, f + x)": lambda x, f, _: x.where(EVEN[:, None], f + x),
+    "where(mask, x + f, x + g)": lambda x, f, block: torch.where(EVEN[:, None], x + f, x + block.gate(f)),
 }
+EVEN = torch.arange(6) % 2 == 0
+LEFT = (slice(None), slice(4))
+
+
+def changed(x: Tensor, change: Callable[[Tensor], object]) -> Tensor:
+    """A copy of a tensor, changed in place."""
+    y = x.clone()
+    change(y)
+    return y
 
 
 class Skip(nn.Module):
@@ -63,7 +82,7 @@ def test_a_skip_is_found_however_it_is_written(name: str, tmp_path: Path) -> Non
 
 
 def test_an_error_inside_a_model_is_no_skip() -> None:
-    """The difference that a loss is made of, and a deviation from a mean."""
+    """The differences that a loss is made of, and a deviation from a mean."""
 
     class Autoencoder(nn.Module):
         def __init__(self) -> None:
@@ -74,11 +93,33 @@ def test_an_error_inside_a_model_is_no_skip() -> None:
             y = x - x.mean(1, keepdim=True)
             for block in self.blocks:
                 y = torch.tanh(block(y))
-            return (x - y).square().mean()
+            return (x - y).square().mean() + (y - x).abs().mean()
 
     model = Autoencoder()
     with watch(model, to=[Quiet()]) as recorder:
         recorder.step(model(torch.randn(6, 4)))
+    assert {site.kind for site in recorder.sites} == {"output"}
+
+
+def test_what_experts_add_to_zeros_is_no_skip() -> None:
+    class Experts(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.experts = nn.ModuleList([nn.Linear(8, 8) for _ in range(4)])
+
+        def forward(self, x: Tensor) -> Tensor:
+            out = torch.zeros_like(x)
+            for index, expert in enumerate(self.experts):
+                chosen = torch.arange(len(x)) % 4 == index
+                if index % 2:
+                    out = out.index_add(0, chosen.nonzero()[:, 0], expert(x[chosen]))
+                else:
+                    out[chosen] += expert(x[chosen])
+            return out.where(EVEN[:, None], expert(out))
+
+    model = nn.Sequential(Experts(), Experts(), nn.Linear(8, 3))
+    with watch(model, to=[Quiet()]) as recorder:
+        recorder.step(model(torch.randn(6, 8)))
     assert {site.kind for site in recorder.sites} == {"output"}
 
 
