@@ -63,7 +63,7 @@ def test_a_plan_written_by_hand_has_notes_minutes_and_questions() -> None:
         ("start\n? Why?", "Stop 2, line 2: the question has no options; a line with = alone asks for a number"),
         ("start\n? Why?\n- one", "Stop 2, line 2: a question has two to 5 options, or none for a number"),
         ("start\n? Why?\n= many", "Stop 2, line 2: “many” is not a number; it is left out."),
-        ("start\nplayground?depth=x", "Stop 2, line 2: depth x is not 1 to 128: 32 instead."),
+        ("start\nplayground?depth=x", "Stop 2, line 2: Depth x is not a number from 1 to 128: 32 instead."),
         ("start\nskip, 999 min", "Stop 2, line 2: it takes at most 240 minutes."),
     ],
 )
