@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
-from addnorm.cosine import cosines_of
+from addnorm.cosine import cosines_of, peaks_of
 from addnorm.histogram import histograms_of
 from addnorm.rows import Fetch, Part, PendingRow, Target, parts_of
 from addnorm.sites import Site
@@ -15,10 +15,11 @@ from addnorm.sites import Site
 
 @dataclass(frozen=True)
 class Measurement:
-    """Norm of a tensor; its mean cosine and bin shares where they could be measured."""
+    """Norm of a tensor; its mean cosine, largest magnitude and bin shares where they could be measured."""
 
     norm: Part
     cosines: list[Fetch]
+    peaks: list[Fetch]
     histograms: list[Fetch]
 
 
@@ -34,8 +35,9 @@ class FirstPass:
         values = tensor.detach()
         (norm,) = parts_of([("act", 0, values)])
         cosines = [cosine for _, cosine in cosines_of([(0, values)])]
+        peaks = [peak for _, peak in peaks_of([(0, values)])]
         shares = histograms_of([(0, values)]) if self._histograms else []
-        self._by_node[node] = Measurement(norm, cosines, [share for _, share in shares])
+        self._by_node[node] = Measurement(norm, cosines, peaks, [share for _, share in shares])
 
     def fill_row(self, row: PendingRow, sites: Sequence[Site]) -> None:
         """Adds the measurements at the sites to a row, as those of forward pass 1."""
@@ -45,4 +47,5 @@ class FirstPass:
             targets = [Target("act", index, target.size) for target in measurement.norm.targets]
             row.parts.append(Part(measurement.norm.fetch, targets, pass_number=1))
             row.cosines += [(1, [index], cosine) for cosine in measurement.cosines]
+            row.peaks += [(1, [index], peak) for peak in measurement.peaks]
             row.histograms += [(1, [index], shares) for shares in measurement.histograms]

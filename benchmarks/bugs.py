@@ -249,6 +249,19 @@ class Repeated(nn.Module):
         return x
 
 
+class Outlier(nn.Module):
+    """A block and, where `is_there`, one number of its output that dwarfs all others."""
+
+    def __init__(self, block: nn.Module, is_there: bool) -> None:
+        super().__init__()
+        self.block = block
+        self.is_there = is_there
+
+    def forward(self, x: Tensor) -> Tensor:
+        y: Tensor = self.block(x)
+        return y.masked_fill((torch.arange(y.numel()) == 0).view_as(y) & self.is_there, 2000.0)
+
+
 def fresh_copy(block: nn.Module) -> nn.Module:
     """A block of the same class with new weights."""
     copied = copy.deepcopy(block)
@@ -454,6 +467,22 @@ def climb_late(training: Training) -> None:
     training.before_step.append(climb)
 
 
+def add_outlier(training: Training, since: int) -> None:
+    """One number dwarfs all others from a step on. Points come in large batches: of n numbers none exceeds √n RMS."""
+    replace_block(training, 2, lambda block: Outlier(block, is_there=not since))
+    training.before_step.append(lambda: setattr(training.model.blocks[2], "is_there", training.steps_done >= since))
+    draw = training.batch
+
+    def batch() -> tuple[Tensor, Tensor]:
+        x, y = draw()
+        if x.ndim > 2:
+            return x, y
+        others = [(x, y), *(draw() for _ in range(15))]
+        return torch.cat([x for x, _ in others]), torch.cat([y for _, y in others])
+
+    training.batch = batch
+
+
 # By name: the case, and the ids of the findings that report it.
 BUGS: dict[str, tuple[Case, tuple[str, ...]]] = {
     "layers are copies": (copy_layers, ("AN-I1",)),
@@ -487,6 +516,7 @@ BUGS: dict[str, tuple[Case, tuple[str, ...]]] = {
     "the same input in every step": (repeat_input, ("AN-D1",)),
     "a rate of 1e-5 in bfloat16": (lambda training: train_in_bfloat16(training, 1e-5), ("AN-U3",)),
     "the loss climbs from step 60 on": (climb_late, ("AN-L1",)),
+    "an outlier from step 10 on": (lambda training: add_outlier(training, 10), ("AN-S3",)),
 }  # fmt: skip
 
 
@@ -611,6 +641,7 @@ HEALTHY: dict[str, Case] = {
     "a teacher that follows": add_teacher,
     "evaluated between steps": evaluate_between_steps,
     "fewer steps": halve_steps,
+    "an outlier from the start on": lambda training: add_outlier(training, 0),
 }
 
 

@@ -13,6 +13,17 @@ from addnorm.recording import read
 from tests.addnorm.loops import rms
 
 Sum = Callable[[Tensor, Tensor, Any], Tensor]  # of a stream, a branch and the block
+EVEN = torch.arange(6) % 2 == 0
+LEFT = (slice(None), slice(4))
+
+
+def changed(x: Tensor, change: Callable[[Tensor], object]) -> Tensor:
+    """A copy of a tensor, changed in place."""
+    y = x.clone()
+    change(y)
+    return y
+
+
 SUMS: dict[str, Sum] = {
     "x - f": lambda x, f, _: x - f,
     "f - x": lambda x, f, _: f - x,
@@ -40,15 +51,6 @@ SUMS: dict[str, Sum] = {
     "x.where(mask, f + x)": lambda x, f, _: x.where(EVEN[:, None], f + x),
     "where(mask, x + f, x + g)": lambda x, f, block: torch.where(EVEN[:, None], x + f, x + block.gate(f)),
 }
-EVEN = torch.arange(6) % 2 == 0
-LEFT = (slice(None), slice(4))
-
-
-def changed(x: Tensor, change: Callable[[Tensor], object]) -> Tensor:
-    """A copy of a tensor, changed in place."""
-    y = x.clone()
-    change(y)
-    return y
 
 
 class Skip(nn.Module):
