@@ -171,8 +171,8 @@ class Net {
     this.picture.replaceChildren(
       ...this.drawRings(geometry),
       ...this.drawRays(geometry, ends),
-      ...(isFirst && side > MIN_NAMED_PIXELS ? this.drawRingNames(geometry) : []),
       ...(calm ? this.drawStills(geometry, path) : this.drawTrails(geometry, path)),
+      ...(isFirst && side > MIN_NAMED_PIXELS ? this.drawRingNames(geometry) : []),
       ...this.drawDots(geometry, ends, clump ? null : answers, clump && !common),
       ...(common ? [this.drawCount(geometry, common, ends.length)] : []),
     )

@@ -179,7 +179,7 @@ def draw_column_buttons() -> bool:
         if len(columns) > 2:
             st.button(f"Remove {LETTERS[len(columns) - 1]}", on_click=_remove_column, key="compare_take")
         tip = TEXTS("seeds")
-        st.slider("Seeds", 1, compare_link.MAX_SEEDS, key=SEEDS, help=tip, width=160)
+        st.slider("Seeds", 1, compare_link.MAX_SEEDS, key=SEEDS, help=tip, width=160, persist_state="session")
         tip = TEXTS("difference")
         return st.toggle("Difference from A", key="compare_difference", help=tip)
 

@@ -68,7 +68,9 @@ def draw(code: str, key: str, state: ClassState) -> None:
     with st.container(horizontal=True, vertical_alignment="bottom", key="class_drive"):
         if len(nets) > 1:
             session.set_initial(COLUMN, ALL)
-            st.segmented_control("Change", [ALL, *columns], key=COLUMN, required=True, width="content")
+            st.segmented_control(
+                "Change", [ALL, *columns], key=COLUMN, required=True, width="content", persist_state="session"
+            )
 
         def chosen() -> range:
             """The columns that are chosen now, which a change made at once must not miss."""

@@ -80,7 +80,9 @@ def _ask(panel: InstrumentPanel) -> Measured[Lens] | None:
         key = _text_key(panel)
         session.set_initial(key, PROMPTS[cfg.task])
         ways = "characters, ↵ for a new line" if is_text else "symbols as numbers with spaces between"
-        text = st.text_input(WORDS("text", tokens=cfg.tokens, ways=ways), key=key, max_chars=MAX_TEXT_CHARS)
+        text = st.text_input(
+            WORDS("text", tokens=cfg.tokens, ways=ways), key=key, max_chars=MAX_TEXT_CHARS, persist_state="session"
+        )
     return panel.ask(answers.LENS, text=text.replace("↵", "\n"), block=block)
 
 

@@ -74,5 +74,9 @@ def set_initial(widget: str, value: Any) -> None:
 
 
 def set_widget(widget: str, value: Any) -> None:
-    """Sets a widget, before it is drawn or in a callback."""
+    """Sets a widget, before it is drawn or in a callback.
+
+    One that is set once, before its first drawing, has `persist_state="session"`: Streamlit tells a browser such a
+    value in one run alone, which is lost if the page runs again before the browser has drawn the widget.
+    """
     st.session_state[widget] = value

@@ -287,6 +287,7 @@ def _draw_plan(plan: Plan) -> None:
         height=220,
         help=TEXTS("how to write a plan"),
         max_chars=MAX_PLAN_CHARS,
+        persist_state="session",
         on_change=lambda: _put_plan(str(session.widget_value(PLAN_WIDGET, ""))),
     )
     for fault in plan.faults:
