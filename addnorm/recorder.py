@@ -158,6 +158,8 @@ class Recorder(Display):
         self.path = Path(os.devnull if path is None else path)
         self._model = compile_wrapper(unwrap_ddp(model))
         self._optimizers = Optimizers(optimizer)
+        self._updated: list[Tensor] = []  # what updates change, and whether the model has any of it
+        self._has_model = False
         self._is_called = called
         self._scaler = scaler
         self._every = every
@@ -531,7 +533,10 @@ class Recorder(Display):
     def _own_parameters(self) -> list[Tensor]:
         """The tensors that updates change: of the model if the optimisers have any of it, and theirs."""
         updated = self._optimizers.parameters()
-        if updated and not {id(p) for p in updated}.isdisjoint(map(id, self._parameters.values())):
+        if updated and updated is not self._updated:
+            self._updated = updated
+            self._has_model = not {id(p) for p in updated}.isdisjoint(map(id, self._parameters.values()))
+        if updated and self._has_model:
             return updated
         return [*self._model.parameters(), *updated]
 

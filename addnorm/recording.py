@@ -177,8 +177,12 @@ class Recording(Display):
 
     def values_at(self, name: str, row: int) -> list[float | None]:
         """The numbers of a series or scalar in one row; None where nothing was measured."""
-        values = [self.scalars[name][row]] if name in SCALARS else self.row(name, row)
+        if name in self.scalars:
+            return [self.scalars[name][row] if self.masks[name][row] else None]
         mask = self.measured(name, row)
+        if 1 not in mask:
+            return [None] * len(mask)
+        values = self.row(name, row)
         return [value if is_measured else None for value, is_measured in zip(values, mask, strict=True)]
 
     def width(self, name: str) -> int:

@@ -169,8 +169,10 @@ def first_non_finite(recording: Recording, row: int) -> NonFinite | None:
     """The first non-finite quantity of a row in the order of computation; None if all are finite."""
 
     def non_finite_indices(name: str) -> list[int]:
-        values = enumerate(recording.values_at(name, row))
-        return [index for index, value in values if value is not None and not math.isfinite(value)]
+        values = recording.values_at(name, row)
+        if math.isfinite(sum(filter(None, values))):
+            return []
+        return [index for index, value in enumerate(values) if value is not None and not math.isfinite(value)]
 
     if act := non_finite_indices("act_rms"):
         return NonFinite("signal", recording.sites[act[0]].name)
