@@ -67,9 +67,13 @@ def draw() -> None:
         _draw_class(code, key, state, plan)
     _draw_plan(plan)
     _draw_stops(code, key, state, plan)
-    with st.expander("A link without a class, and homework", icon=":material/link:"):
+    with st.expander(
+        "A link without a class, and homework", icon=":material/link:", key="teacher_link", on_change="rerun"
+    ):
         handout.draw(_draw_reachability)
-    with st.expander("Check what was handed in", icon=":material/assignment_turned_in:"):
+    with st.expander(
+        "Check what was handed in", icon=":material/assignment_turned_in:", key="teacher_check", on_change="rerun"
+    ):
         handout.draw_check()
 
 
@@ -363,7 +367,7 @@ def _draw_stops(code: str, key: str, state: ClassState | None, plan: Plan) -> No
             st.button("Add to the plan", key="teacher_add", on_click=_use_stop, args=(str(chosen), desk.add))
         if chosen and state is not None:
             st.button("Show it to the class", key="teacher_show", on_click=_use_stop, args=(str(chosen), show))
-    with st.expander("A question of your own", icon=":material/help:"):
+    with st.expander("A question of your own", icon=":material/help:", key="teacher_own", on_change="rerun"):
         st.text_input("Question", key=QUESTION_WIDGET, max_chars=MAX_QUESTION_CHARS)
         st.text_area(
             "Options",

@@ -98,6 +98,6 @@ def test_an_edited_address_does_not_show_what_homework_hides(visitors):
         settled(student).get_by_role("link", name="Leave the homework").click()
     free = left.value
     until(free, lambda: "homework" not in address(free), "an address without homework")
-    free.get_by_role("radio").first.wait_for(state="attached")
+    free.get_by_role("combobox", name="Lesson").wait_for()
     assert settled(free).get_by_role("heading", name="Homework", exact=True).count() == 0
     free.close()
