@@ -88,7 +88,7 @@ def _draw_fragment(cfg: RunConfig) -> bool:
 
 
 def _draw_player(cfg: RunConfig, others: list[tuple[str, RowProfile]], step: int) -> DeltaGenerator:
-    """Draws stack, verdict, player and charts. Returns the place of a remedy: above the charts, on a projector below.
+    """Draws stack, verdict, player and charts. Returns the place of a remedy, below them.
 
     `others` are the comparison profiles with their roles at the step.
     """
@@ -110,11 +110,10 @@ def _draw_player(cfg: RunConfig, others: list[tuple[str, RowProfile]], step: int
         restore=True,
         facts=[f"seed {cfg.seed}, 1 seed"],
     )
-    remedy_place = None if on_projector else st.container(key="remedies")  # style.css reserves its room
-    if remedy_place:
-        remedy_place.empty()  # else Streamlit leaves out the container
     panels_below(NAME, "charts", picture.charts(cfg, others, fit, large=on_projector))
-    return remedy_place or st.container()
+    remedy_place = st.container(key="remedies")  # style.css reserves its room
+    remedy_place.empty()  # else Streamlit leaves out the container
+    return remedy_place
 
 
 def _toggle_residual(_run: int, block: int) -> None:

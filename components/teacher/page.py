@@ -67,13 +67,9 @@ def draw() -> None:
         _draw_class(code, key, state, plan)
     _draw_plan(plan)
     _draw_stops(code, key, state, plan)
-    with st.expander(
-        "A link without a class, and homework", icon=":material/link:", key="teacher_link", on_change="rerun"
-    ):
+    with st.expander("A link without a class, and homework", icon=":material/link:"):
         handout.draw(_draw_reachability)
-    with st.expander(
-        "Check what was handed in", icon=":material/assignment_turned_in:", key="teacher_check", on_change="rerun"
-    ):
+    with st.expander("Check what was handed in", icon=":material/assignment_turned_in:"):
         handout.draw_check()
 
 

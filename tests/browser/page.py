@@ -44,8 +44,8 @@ def link(**query: object) -> str:
 
 
 def button(page: Any, name: str) -> Any:
-    """The button of the main area whose name starts so."""
-    return page.get_by_role("main").get_by_role("button", name=re.compile(f"^{name}"))
+    """The button of the main area whose name starts with these words."""
+    return page.get_by_role("main").get_by_role("button", name=re.compile(rf"^{name}(?!\w)"))
 
 
 def choose(page: Any, select: str, option: str) -> None:

@@ -225,7 +225,7 @@ def test_two_viewers_share_a_log_and_one_pauses_while_the_other_goes_on(visitors
 def test_nothing_moves_when_a_run_fails(visitors):
     page = settled(drawn(visitors(link(depth=32, norm="none", seed=12))))
     tops = [chart(page, name).bounding_box()["y"] for name in PROFILES]
-    train(page)
+    press(page, "Train")
     expect(page.get_by_text("This run failed. What would help? With")).to_be_visible()
     assert [chart(page, name).bounding_box()["y"] for name in PROFILES] == tops
 
