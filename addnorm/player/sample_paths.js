@@ -179,7 +179,7 @@ class Net {
     const rightCount = answers?.filter((answer, sample) => String(answer) === this.journey.names[sample]).length
     const block = `block ${this.journey.blocks[stop]}`
     const place = this.measures
-      ? `${block} · ${this.subject}: ${timesText(relativeSize(this.journey, stop))}`
+      ? `${block}${this.age ? "" : ` · ${this.subject}`}: ${timesText(relativeSize(this.journey, stop))}`
       : `${block} of ${this.journey.blocks.at(-1)}`
     const parts = [place, answers && `${rightCount} right`, this.age].filter(Boolean)
     const caption = parts.map(translate).join(" · ")
