@@ -24,8 +24,10 @@ def sum_of(func: Any, args: Any, out: Any) -> Tensor | None:
     """What a call has made that may have added tensors up; None for any other call."""
     name = getattr(func, "__name__", "")
     is_named = any(name in names for names in (ADDITIONS, SUBTRACTIONS, REDUCTIONS, CHOICES))
-    made = args[0] if name == "__setitem__" else out
-    return made if isinstance(made, Tensor) and (is_named or name.removesuffix("_") in ADDITIONS_TO_FIRST) else None
+    changed = args[0] if name == "__setitem__" else out
+    return (
+        changed if isinstance(changed, Tensor) and (is_named or name.removesuffix("_") in ADDITIONS_TO_FIRST) else None
+    )
 
 
 class SumsOfPass(TorchFunctionMode):
@@ -38,7 +40,7 @@ class SumsOfPass(TorchFunctionMode):
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         out = func(*args, **(kwargs or {}))
-        if (made := sum_of(func, args, out)) is not None:
-            self._keep(self._count, made)
+        if (changed := sum_of(func, args, out)) is not None:
+            self._keep(self._count, changed)
             self._count += 1
         return out

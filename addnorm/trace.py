@@ -241,19 +241,19 @@ class Tracer(TorchFunctionMode):
             taken = (part for part in _summands(second) if first in part.parents and part.index in self._indices)
             common = {part for part in taken if _is_same_index(self._indices[part.index], args[1])}
         part = max(common, key=lambda node: node.index, default=None)
-        kept = part if op == "where" else first
-        if part is None or kept is None or kept.shape != tuple(tensor.shape):
+        whole = part if op == "where" else first
+        if part is None or whole is None or whole.shape != tuple(tensor.shape):
             return None
-        return self._add_in_places(op, kept, part, nodes, tensor)
+        return self._add_in_places(op, whole, part, nodes, tensor)
 
-    def _add_in_places(self, op: str, kept: Node, part: Node, nodes: Sequence[Node], tensor: Tensor) -> Node:
-        """The node of a tensor in which a part of `kept` is replaced by sums with it, and one for what these add."""
-        sums = [node for node in nodes if node not in (kept, part)]
+    def _add_in_places(self, op: str, whole: Node, part: Node, nodes: Sequence[Node], tensor: Tensor) -> Node:
+        """The node of a tensor in which a part of `whole` is replaced by sums with it, and one for what these add."""
+        sums = [node for node in nodes if node not in (whole, part)]
         added = self._add_node(op, tuple(term for node in sums for term in _added_to(part, node)), tensor, ())
         for node in sums:
             node.children.append(added)
-        changed = self._add_node(op, (kept, added), tensor, ())
-        changed.terms = (kept, added)
+        changed = self._add_node(op, (whole, added), tensor, ())
+        changed.terms = (whole, added)
         return changed
 
     def _write_through(self, part: Node, node: Node, tensor: Tensor) -> None:
@@ -431,10 +431,10 @@ def _has_been_written(node: Node, nodes: Iterable[Node]) -> bool:
     return any(term in other.children for term in node.terms[1:] for other in nodes if other is not node)
 
 
-def _is_same_index(one: Any, other: Any) -> bool:
-    if isinstance(one, tuple) and isinstance(other, tuple):
-        return len(one) == len(other) and all(map(_is_same_index, one, other))
-    return one is other or not (isinstance(one, Tensor) or isinstance(other, Tensor) or one != other)
+def _is_same_index(index: Any, other: Any) -> bool:
+    if isinstance(index, tuple) and isinstance(other, tuple):
+        return len(index) == len(other) and all(map(_is_same_index, index, other))
+    return index is other or not (isinstance(index, Tensor) or isinstance(other, Tensor) or index != other)
 
 
 def _cut_label(op: str, node: Node) -> str:
