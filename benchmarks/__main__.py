@@ -9,9 +9,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import torch
 
-from benchmarks import cost, families, findings, instruments, maps, papers, remedies, seeds, training, verdicts, watch
+from benchmarks import cost, maps, papers, remedies, seeds, training, watch
 from benchmarks.report import Figure, heading, machine, show
 from benchmarks.timing import default_step_seconds, stolen_ticks
+from tests.addnorm import families, findings
+from tests.insight import verdicts
 
 # Each returns figures; its sizes are arguments, so that a test can run it small.
 BENCHMARKS: dict[str, Callable[[], Iterable[Figure]]] = {
@@ -19,7 +21,6 @@ BENCHMARKS: dict[str, Callable[[], Iterable[Figure]]] = {
     "watch": watch.watch,
     "budget": cost.budget,
     "seeds": seeds.seeds_gain,
-    "instruments": instruments.instruments,
     "maps": maps.maps,
     "remedies": remedies.remedies,
     "verdicts": verdicts.verdicts,

@@ -4,11 +4,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 
-from benchmarks.loops import BareLoop, Loop
 from benchmarks.report import Figure
 from benchmarks.timing import interleaved_seconds, milliseconds_per_step, overall_ratio, ratio
 from models.spec import RunConfig
 from models.training import Run
+from tests.training.bare_loop import BareLoop, Loop
 
 ADAM = {"optimizer": "adam", "lr": 1e-3, "steps": 5000, "device": "cpu"}
 SHAPES = {

@@ -17,7 +17,6 @@ from addnorm import Recorder, Recording, read
 from addnorm import watch as record
 from addnorm.faults import Faults
 from addnorm.findings import Findings
-from addnorm.histogram import histograms_of
 from benchmarks.report import Figure
 from benchmarks.timing import interleaved_seconds, milliseconds_per_step, ratio
 
@@ -146,7 +145,6 @@ def watch(shapes: Mapping[str, Shape] = SHAPES, rounds: int = 12, steps: int = 1
             seconds = interleaved_seconds({key: partial(loop, steps) for key, loop in loops.items()}, rounds)
             recorders[1].close()
             parts = [_row_bytes(name, recorders[1].path), *_check_costs(name, read(recorders[1].path))]
-            parts.append(_histogram_cost(name, read(recorders[1].path)))
         size = sum(p.numel() for p in loops["bare"].model.parameters())
         goals = {"ours": SMALL_GOAL if size < LARGE else LARGE_GOAL, "ours, every 10th": TENTH_GOAL}
         bare = f"{size / 1e6:.1f} million parameters, {milliseconds_per_step(seconds, 'bare', steps):.1f} ms a step, "
@@ -187,18 +185,6 @@ def _check_costs(name: str, recording: Recording) -> list[Figure]:
         microseconds = (perf_counter() - started_at) / max(1, len(rows)) * 1e6
         figures.append(Figure(f"{ids} alone, {name}", microseconds, "µs a row", note="in the writer's thread"))
     return figures
-
-
-def _histogram_cost(name: str, recording: Recording, rounds: int = 12) -> Figure:
-    """The time that `detail="histograms"` adds to a row with updates: rows 0, 1, 2, 4, ..., 64 and then every 64th."""
-    signals = [(index, torch.randn(site.shape)) for index, site in enumerate(recording.sites)]
-    times = []
-    for _ in range(rounds):
-        started_at = perf_counter()
-        histograms_of(signals)
-        times.append(perf_counter() - started_at)
-    note = "in rows with updates, every 64th in the long run"
-    return Figure(f"histograms of a row, {name}", sorted(times)[rounds // 2] * 1e3, "ms", note=note)
 
 
 def _item_hooks(model: nn.Module) -> list[float]:

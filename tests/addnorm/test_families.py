@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from benchmarks.families import LIBRARIES, addition_counts, additions_of
+from tests.addnorm.families import LIBRARIES, addition_counts, additions_of
 from tests.addnorm.loops import net
 
 SIX = [

@@ -13,9 +13,9 @@ import addnorm
 from addnorm import read, watch
 from addnorm.recording import Reader, Recording
 from addnorm.table import table
-from benchmarks.bugs import ARCHITECTURES, BUGS, HEALTHY, Training, WrappedBlock, run_case
-from benchmarks.shapes import SHAPES, Watched
+from tests.addnorm.bugs import ARCHITECTURES, BUGS, HEALTHY, Training, WrappedBlock, run_case
 from tests.addnorm.loops import batch, net, rms, train
+from tests.addnorm.shapes import SHAPES, Watched
 
 
 def recording_of(case: Any, architecture: str, folder: Path, seed: int = 0) -> Recording:

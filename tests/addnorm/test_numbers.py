@@ -17,11 +17,11 @@ from addnorm import watch
 from addnorm.cosine import cosines_of
 from addnorm.probe import norms
 from addnorm.recording import read
-from benchmarks.loops import BareLoop
 from models.spec import RunConfig
 from models.training import Run, cross_entropy
 from tests.addnorm.loops import Block, batch, looking, net, recorded, rms, train
 from tests.addnorm.other_peoples import CASES
+from tests.training.bare_loop import BareLoop
 from tests.training.test_probe import nothing_waits
 
 

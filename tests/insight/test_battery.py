@@ -6,10 +6,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from benchmarks.battery import Judged, contradictions, drawn, figures, judged, linear_accuracy, main, trained
 from models.insight.sentences import sentences_at
 from models.papers.judging import interval
 from models.spec import RunConfig
+from tests.insight.battery import Judged, contradictions, drawn, figures, judged, linear_accuracy, main, trained
 
 FEW = [cfg for cfg in drawn(31, 60, steps=40, max_seconds=0.25) if cfg.batch < 64][:5]
 MANY = list(drawn(32, 40, steps=120, max_seconds=3.0))

@@ -5,7 +5,6 @@ from dataclasses import replace
 
 import pytest
 
-from benchmarks import verdicts as drawn
 from models.insight import similar_nets
 from models.insight.similar_nets import (
     COUNTS,
@@ -19,6 +18,7 @@ from models.insight.similar_nets import (
     similar_nets_sentence,
 )
 from models.spec import RunConfig, knobs
+from tests.insight import verdicts as drawn
 
 MLP = RunConfig(depth=8, width=32, batch=32, lr=0.01, device="cpu")
 TRANSFORMER = RunConfig.arranged("pre-norm", net="transformer", task="book", depth=4, width=32, batch=8, lr=0.003)

@@ -317,12 +317,6 @@ def importing(rooms: tuple[str, ...], foreign: tuple[str, ...]) -> list[str]:
     return [f"{module} imports {name}" for module, name in found if within(name, foreign)]
 
 
-def test_benchmarks_measure_without_the_tests():
-    files = [*(ROOT / "benchmarks").glob("*.py")]
-    assert files
-    assert [file.name for file in files if re.search(r"^\s*(from|import) tests\b", file.read_text("utf-8"), re.M)] == []
-
-
 def test_nothing_in_the_models_draws():
     assert importing(("models",), ("streamlit", "plotly")) == []
     assert importing(("components",), ("streamlit",)) != []  # what it looks for, it finds

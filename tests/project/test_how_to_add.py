@@ -279,7 +279,7 @@ The RMS of the shortest and of the longest token of the batch at every site of t
             "from components.instruments.lengths import LENGTHS\n",
         ),
         Edit("components/instruments/__init__.py", '    "Health": HEALTH', '    "Token lengths": LENGTHS,\n'),
-        Edit("benchmarks/instruments.py", '    "distributions": (BOTH', '    "lengths": (BOTH, {}),\n'),
+        Edit("tests/instruments/examples.py", '    "distributions": (BOTH', '    "lengths": (BOTH, {}),\n'),
     ],
     "A chart": [
         Edit(

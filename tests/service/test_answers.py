@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from benchmarks.instruments import EXAMPLES
 from models import answers
 from models.answers import Question
 from models.instruments import INSTRUMENTS
@@ -19,6 +18,7 @@ from models.service.questions import QUESTIONS
 from models.spec import RunConfig
 from models.trace import Frame
 from models.training import Replays, result_of
+from tests.instruments.examples import EXAMPLES
 
 # Row 0 goes into the log of its run.
 ASKED = {one.name: one for one in vars(answers).values() if isinstance(one, Question) and one is not answers.OPENED}

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 import torch
 
-from benchmarks.instruments import EXAMPLES
 from models.instruments import INSTRUMENTS
 from models.spec import ARRANGEMENTS, NETS, NORMS, POSITIONS, TASKS, RunConfig
 from models.training import Replays, Run, SeedRuns
 from tests.export.test_script import numbers, printed_here
+from tests.instruments.examples import EXAMPLES
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="this machine has no CUDA device")
 

@@ -16,9 +16,9 @@ import torch
 
 from addnorm import read
 from addnorm import watch as record
-from benchmarks.bugs import ARCHITECTURES, BUGS, HEALTHY, Case, run_case
 from benchmarks.report import Figure
-from benchmarks.shapes import SHAPES, Shape
+from tests.addnorm.bugs import ARCHITECTURES, BUGS, HEALTHY, Case, run_case
+from tests.addnorm.shapes import SHAPES, Shape
 
 SEEDS = 5
 MIN_HITS = 0.95  # the goal: share of bugs found

@@ -1,4 +1,4 @@
-"""Every sentence of drawn runs against what the runs do: `python -m benchmarks.battery --seeds 1 2 --count 300`.
+"""Every sentence of drawn runs against what the runs do: `python -m tests.insight.battery --seeds 1 2 --count 300`.
 
 A run is drawn over nearly all fields, trained, and judged at every row. Printed are the shares of wrong words, with
 intervals, and the sentences of one run that contradict each other.

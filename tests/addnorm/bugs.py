@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 from torch.utils.checkpoint import checkpoint
 
-from benchmarks.shapes import brighten_quarters, follow
+from tests.addnorm.shapes import brighten_quarters, follow
 
 WIDTH = 32
 DEPTH = 5  # blocks
