@@ -31,6 +31,7 @@ from models.lessons.glossary import ENTRIES, _entries
 from models.lessons.lessons import LESSONS, lesson
 from models.papers.papers import PAPERS, paper
 from tests.headings import Module, modules
+from tests.stated import check_numbers_named
 
 
 @pytest.fixture
@@ -91,6 +92,11 @@ SPOILT = [  # file, what is replaced, by what, where the fault is, and what it s
 ]
 
 
+def loaded_and_checked(path: Path) -> None:
+    MAKERS[path.parent.name if path.suffix == ".md" else path.name](read(path))
+    check_numbers_named(read(path))
+
+
 @pytest.mark.parametrize("spoilt", SPOILT, ids=lambda one: one[4])
 def test_bad_content_ends_with_one_sentence_that_names_file_and_line(
     folder: Path, spoilt: tuple[str, str, str, str, str]
@@ -101,7 +107,7 @@ def test_bad_content_ends_with_one_sentence_that_names_file_and_line(
     assert right in text
     path.write_text(text.replace(right, wrong, 1), "utf-8")
     with pytest.raises(ContentError) as caught:
-        MAKERS[file.partition("/")[0]](read(path))
+        loaded_and_checked(path)
     sentence = str(caught.value)
     line = re.match(rf"content/en/{re.escape(file)}, line (\d+): ", sentence)
     assert line is not None, sentence
@@ -155,6 +161,14 @@ def test_an_address_of_before_leads_on(old: str, new: str) -> None:
     assert answer.headers["location"] == new
 
 
+STATING = [path for room in ("claims", "lessons", "papers") for path in sorted((content.FOLDER / room).glob("*.md"))]
+
+
+@pytest.mark.parametrize("path", STATING, ids=lambda path: path.stem)
+def test_every_stated_number_is_measured_or_named(path: Path) -> None:
+    check_numbers_named(read(path))
+
+
 TRANSLATED = sorted(
     path
     for path in content.FOLDER.parent.glob("*/**/*.*")
@@ -168,6 +182,7 @@ def test_every_file_of_another_edition_fits_the_english_one(path: Path) -> None:
     english = content.FOLDER / path.relative_to(root)
     made = merged_edition(read(english), read(path))
     if english.parent.name in MAKERS:
+        check_numbers_named(merged_edition(read(english), read(path)))
         assert MAKERS[english.parent.name](made).options == LESSONS[made.key].options
     assert english.name != "player.toml" or set(read(path).front["player"]) == set(read(english).front["player"])
 

@@ -11,7 +11,6 @@ from models.experiment import (
     Judgement,
     Values,
     check_links,
-    check_stated_numbers,
     experiment_fields,
     experiments_from,
     functions_of,
@@ -39,7 +38,6 @@ class Claim(Experiment):
 
 def claim(text: Document) -> Claim:
     """Loads a claim from its file; raises ContentError."""
-    check_stated_numbers(text, FUNCTIONS)
     loaded = Claim(
         question=text.section("Experiment"),
         topic=take_topic(text, TOPICS),

@@ -9,7 +9,6 @@ from models.experiment import (
     ROOT,
     Experiment,
     check_links,
-    check_stated_numbers,
     experiment_fields,
     experiments_from,
     net_config,
@@ -43,7 +42,6 @@ class Lesson(Experiment):
 
 def lesson(text: Document) -> Lesson:
     """Loads a lesson from its file; raises ContentError."""
-    check_stated_numbers(text)
     options = text.front.pop("options", ())
     path, _, name = text.take("code", str).partition(" ")
     loaded = Lesson(

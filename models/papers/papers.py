@@ -15,7 +15,6 @@ from models.experiment import (
     Source,
     Trained,
     check_links,
-    check_stated_numbers,
     experiment_fields,
     experiments_from,
     functions_of,
@@ -104,7 +103,6 @@ def recorded_tests() -> dict[str, dict[str, list[tuple[float, float, float, str]
 
 def paper(text: Document) -> Paper:
     """Loads a paper from its file; raises ContentError."""
-    check_stated_numbers(text, FUNCTIONS)
     loaded = Paper(
         question=text.section("Set-up"),
         paper=text.take("paper", str),

@@ -131,10 +131,8 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "models.training": ("models.nets", "models.tasks", "models.spec", "models.trace"),
     "models.labs": ("models.content", "models.spec"),
     "models.content": ("models.log",),
-    "models.stated": ("models.content",),
     "models.experiment": (
         "models.content",
-        "models.stated",
         "models.answers",
         "models.lessons.glossary",
         "models.spec",

@@ -9,11 +9,14 @@ import ast
 import math
 import operator
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from inspect import unwrap
 from typing import Any, NamedTuple
 
+from models.claims import claims
 from models.content import FRONT, LEFT_ALONE, PLACEHOLDER, Document
+from models.experiment import JUDGES
+from models.papers import papers
 
 NUMBER = re.compile(
     r"(?<![A-Za-z_0-9.,/√])(?<![A-Za-z]-)(\d[\d,]*(?:\.\d+)?(?:e-?\d+)?)(?:/(\d+)(?![\w.]))?(?:\s?(%))?"
@@ -31,6 +34,8 @@ OPERATORS: dict[type, Callable[..., float]] = {
 }
 MATH_FUNCTIONS: dict[str, Callable[[float], float]] = {"sqrt": math.sqrt, "log": math.log}
 EXEMPT_NUMBERS = (0.0, 1.0)
+# By folder, the functions that compute numbers for its texts, beside the judge.
+FUNCTIONS: dict[str, Mapping[str, Callable[..., Any]]] = {"claims": claims.FUNCTIONS, "papers": papers.FUNCTIONS}
 
 
 class StatedNumber(NamedTuple):
@@ -41,11 +46,12 @@ class StatedNumber(NamedTuple):
     line: int
 
 
-def check_numbers_named(text: Document, functions: Iterable[Callable[..., Any]]) -> None:
+def check_numbers_named(text: Document) -> None:
     """Raises ContentError if a sentence states a number without a name, or if no sentence states a named one.
 
-    `[stated]` may use the constants of the modules in which `functions` are defined.
+    `[stated]` may use the constants of the modules that judge the text or compute its numbers.
     """
+    functions = [*FUNCTIONS.get(text.path.parent.name, {}).values(), JUDGES[text.front["judge"]["by"]].function]
     constants = {name: value for function in functions for name, value in unwrap(function).__globals__.items()}
     stated = text.take("stated", dict, {})
     named = {name: list(_values(text, name, value, constants)) for name, value in stated.items()}
