@@ -20,7 +20,6 @@ from components.classroom import route as classroom
 from components.player.route import routes
 from components.server.door import Door
 from components.server.sockets import raise_file_limit
-from components.shell import old_addresses
 from components.shell.assets import CompressedScripts, base_path, streamlit_scripts
 from components.shell.player_files import ADDRESSES, PLOTLY_ADDRESS, PRELOADED
 from components.shell.streamlits_own import send_to_current_connections
@@ -89,7 +88,6 @@ app = st.App(
         *(Route(f"{base}/healthz", health) for base in {"", base_path()}),
         *routes(),
         *classroom.routes(),
-        *old_addresses.routes(),
     ],
     middleware=[Middleware(Door), compressed, Middleware(HtmlInjector, modules=PRELOADED, plotly=PLOTLY_ADDRESS)],
 )

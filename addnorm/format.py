@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-VERSION = 2  # of the format; a reader refuses a higher one
+VERSION = 2  # of the format; a reader refuses any other
 
 # JSON has no such numbers: a recording stores their names.
 NON_FINITE = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
@@ -27,9 +27,6 @@ FACTS = (
 OTHER, CLASSES, NUMBERS, YES_OR_NO = range(4)
 BINS = 32  # in a histogram
 BIN_ENDS_RMS = 4.0  # the outer bins end at this many RMS on either side
-# Names of series in version 1 of the format, and the reverse.
-IN_VERSION_1 = {"act_rms": "act", "grad_rms": "grad", "weight_grad_rms": "weight_grad", "update_to_weight": "update"}
-FROM_VERSION_1 = {old_name: name for name, old_name in IN_VERSION_1.items()}
 
 Number = float | str | None
 

@@ -41,7 +41,7 @@ from addnorm.display import Display
 from addnorm.evidence import Evidence, input_mark
 from addnorm.faults import outermost_module
 from addnorm.first_pass import FirstPass
-from addnorm.format import BINS, VERSION
+from addnorm.format import BINS
 from addnorm.header import build_header
 from addnorm.histogram import histograms_of
 from addnorm.live import Live
@@ -1038,16 +1038,14 @@ class Recorder(Display):
             self._has_header = self._continue_file(self._writer, self._earlier.header)
 
     def _continue_file(self, writer: Writer, earlier: Mapping[str, Any]) -> bool:
-        """Cuts the resumed file before the present step. For another format, opens a new file and returns False."""
-        has_same_sites = all(earlier.get(field) == self._header.get(field) for field in FORMAT_FIELDS)
-        if has_same_sites and earlier["addnorm"] == VERSION:
+        """Cuts the resumed file before the present step. For other sites, opens a new file and returns False."""
+        if all(earlier.get(field) == self._header.get(field) for field in FORMAT_FIELDS):
             rows = sum(step < self._step for step in self._earlier.steps)
             self._rows_written = rows
             writer.truncate(rows)
             writer.write(lambda: self._narrate_earlier(rows))
             return True
-        reason = "was made by an older recorder" if has_same_sites else "is of a model with different sites"
-        _warn(f"{self.path} {reason}: it stays as it is, and a new recording begins")
+        _warn(f"{self.path} is of a model with different sites: it stays as it is, and a new recording begins")
         writer.abandon()
         self._writer = Writer(self.path)
         self.path = self._writer.path

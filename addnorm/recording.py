@@ -19,8 +19,6 @@ from typing import Any, NamedTuple
 from addnorm.display import Display
 from addnorm.format import (
     FACTS,
-    FROM_VERSION_1,
-    IN_VERSION_1,
     NON_FINITE,
     OPTIONAL_SERIES,
     SCALARS,
@@ -64,13 +62,6 @@ Change = tuple[int, str]  # the step from which a sentence holds, and the senten
 
 class FaultError(ValueError):
     """The fault of a line as a predicate: "is not text"."""
-
-
-class Tracks(dict[str, Any]):
-    """Scalars and series by name, also by their names in version 1 of the format."""
-
-    def __missing__(self, name: str) -> Any:
-        return self[FROM_VERSION_1[name]]
 
 
 @dataclass(frozen=True)
@@ -131,10 +122,8 @@ class Recording(Display):
     steps: array[int] = field(default_factory=lambda: array("q"))
     seconds: array[float] = field(default_factory=lambda: array("d"))
     scalars: dict[str, array[float]] = field(default_factory=lambda: {name: array("d") for name in SCALARS})
-    series: dict[str, array[float]] = field(default_factory=lambda: Tracks({name: array("d") for name in SERIES}))
-    masks: dict[str, bytearray] = field(
-        default_factory=lambda: Tracks({name: bytearray() for name in SCALARS + SERIES})
-    )
+    series: dict[str, array[float]] = field(default_factory=lambda: {name: array("d") for name in SERIES})
+    masks: dict[str, bytearray] = field(default_factory=lambda: {name: bytearray() for name in SCALARS + SERIES})
     histograms: dict[int, array[float]] = field(default_factory=dict)  # by row: site after site, a share for each bin
     skipped: set[int] = field(default_factory=set)  # rows whose update AMP left out
     loss_shares: dict[int, int] = field(default_factory=dict)  # row -> number of shares that its loss is the sum of
@@ -193,7 +182,7 @@ class Recording(Display):
             return len(self.heads)
         if name == "parameter_grad":
             return len(self.weights)
-        return len(self.sites if FROM_VERSION_1.get(name, name) in SITE_SERIES else self.blocks)
+        return len(self.sites if name in SITE_SERIES else self.blocks)
 
     def histogram(self, at: int) -> list[list[float]]:
         """The share of each bin over -4 to 4 RMS by site, shape (sites, bins); empty if the row has no histograms."""
@@ -207,7 +196,7 @@ class Recording(Display):
     def sentence(self, kind: str, at: int) -> str:
         """The sentence of a kind at a row; empty if there is none. `addnorm.sentences.KINDS` lists the kinds.
 
-        Files without sentences, such as those of version 1, get them here.
+        Files without sentences get them here.
         """
         sentence = self._template(kind, at).replace(STEP, str(self.steps[at]), 1)
         if LOSS in sentence:
@@ -254,16 +243,15 @@ class Recording(Display):
 
     def append(self, entry: Mapping[str, Any]) -> None:
         """Appends a row from its entry in the file. Raises FaultError."""
-        old_names = IN_VERSION_1 if self.header["addnorm"] == 1 else {}
         step = parse_count(entry, "step")
         if self.steps and step <= self.steps[-1]:
             raise FaultError(f"is of step {step}, after step {self.steps[-1]}")
         scalars = {name: parse_number(entry.get(name), name) for name in SCALARS}
         seconds = parse_number(entry.get("seconds"), "seconds")
-        series = {}
-        for name in SERIES:
-            key = old_names.get(name, name)
-            series[name] = parse_series(entry.get(key), key, self.width(name), is_optional=name in OPTIONAL_SERIES)
+        series = {
+            name: parse_series(entry.get(name), name, self.width(name), is_optional=name in OPTIONAL_SERIES)
+            for name in SERIES
+        }
         shares = None
         if entry.get("histogram") is not None:
             shares = parse_series(entry["histogram"], "histogram", len(self.sites) * self.bins)
@@ -304,7 +292,7 @@ class Recording(Display):
 
         `every`: thins the rows to one of that many, the last one, and those with updates.
         """
-        header = self.header | {"addnorm": VERSION}
+        header = self.header
         try:
             yield encode_line(header)
         except ValueError:  # a setting too large for a number
@@ -411,10 +399,8 @@ class Reader:
         version = count_or_none(entry.get("addnorm"))
         if not version:
             raise FaultError("is not the header of a recording")
-        if version > VERSION:
-            raise FaultError(
-                f"says that this is version {version} of the format; this program reads up to version {VERSION}"
-            )
+        if version != VERSION:
+            raise FaultError(f"says that this is version {version} of the format; this program reads version {VERSION}")
         sites = tuple(parse_site(item) for item in parse_list(entry, "sites"))
         blocks = tuple(parse_block(item) for item in parse_list(entry, "blocks"))
         heads = _parse_texts(entry, "heads")

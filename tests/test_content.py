@@ -8,11 +8,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from starlette.applications import Starlette
-from starlette.testclient import TestClient
 
 from addnorm.words import number
-from components.shell.old_addresses import routes
 from models import content
 from models.claims.claims import CLAIMS, claim
 from models.content import (
@@ -145,20 +142,6 @@ def test_everything_is_read_and_every_judge_is_somebodys() -> None:
     assert len(ENTRIES) > 150
     used = {one.judge.func.__name__ for one in [*LESSONS.values(), *CLAIMS.values(), *PAPERS.values()]}  # type: ignore[attr-defined]
     assert used == set(JUDGES)
-
-
-@pytest.mark.parametrize(
-    ("old", "new"),
-    [
-        ("/errors", "claims"),
-        ("/errors?error=copies", "claims?claim=copies"),
-        ("/errors?search=layer+norm&topic=skip", "claims?search=layer+norm&topic=skip"),
-    ],
-)
-def test_an_address_of_before_leads_on(old: str, new: str) -> None:
-    answer = TestClient(Starlette(routes=routes())).get(old, follow_redirects=False)
-    assert answer.status_code == 307
-    assert answer.headers["location"] == new
 
 
 STATING = [path for room in ("claims", "lessons", "papers") for path in sorted((content.FOLDER / room).glob("*.md"))]

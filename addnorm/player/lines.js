@@ -34,9 +34,6 @@ const DETAILS = ["head", "parameter_grad"] // recorded on request
 const SERIES = [...SITE_SERIES, "weight_grad_rms", "update_to_weight", "update_lost", ...DETAILS]
 // null in rows that did not measure them
 const OPTIONAL_SERIES = ["sample_cosine", "act_peak", "update_to_weight", "update_lost", ...DETAILS]
-const VERSION_1_NAMES = { act_rms: "act", grad_rms: "grad", weight_grad_rms: "weight_grad", update_to_weight: "update" }
-const OLD_RECORDER_SENTENCE =
-  "An older recorder wrote this file: its charts play, and `python -m addnorm show FILE` says what it found."
 const UTC_TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|\+00:00)$/
 
 class FaultError extends Error {}
@@ -154,8 +151,8 @@ const checkEnding = (entry) => {
 const checkHeader = (entry) => {
   const version = entry.addnorm
   if (!isCount(version) || version < 1) fault("is not the header of a recording")
-  if (version > VERSION)
-    fault(`says that this is version ${version} of the format; this program reads up to version ${VERSION}`)
+  if (version !== VERSION)
+    fault(`says that this is version ${version} of the format; this program reads version ${VERSION}`)
   const sites = checkList(entry, "sites").map(nameOfSite)
   const blocks = checkList(entry, "blocks").map(nameOfBlock)
   const [heads, weights] = ["heads", "weights"].map((key) =>
@@ -303,16 +300,14 @@ export class RecordingDecoder {
     const { log } = this
     const hasHistogram = entry.histogram !== null && entry.histogram !== undefined
     this.checkTotal(log.width + 2 + (hasHistogram ? this.binCount : 0))
-    const isVersion1 = log.header.about.addnorm === 1
     const step = checkCount(entry, "step")
     const before = log.steps.at(-1)
     if (step <= before) fault(`is of step ${step}, after step ${before}`)
     const scalars = SCALARS.map((name) => checkNumber(entry[name], name))
     const seconds = checkNumber(entry.seconds, "seconds") ?? NaN
-    const series = SERIES.map((name) => {
-      const key = (isVersion1 && VERSION_1_NAMES[name]) || name
-      return checkNumbers(entry[key], key, this.widths[name], OPTIONAL_SERIES.includes(name))
-    })
+    const series = SERIES.map((name) =>
+      checkNumbers(entry[name], name, this.widths[name], OPTIONAL_SERIES.includes(name)),
+    )
     const histogram = hasHistogram && checkNumbers(entry.histogram, "histogram", this.binCount, false)
     if (entry.skipped !== undefined && typeof entry.skipped !== "boolean")
       fault("has a skipped that is neither true nor false")
@@ -322,7 +317,6 @@ export class RecordingDecoder {
     const hasUpdate = update.some((value) => value !== null)
     if (hasUpdate || histogram)
       log.addFrames(0, [{ step, ...(hasUpdate && { update_to_weight: update }), ...(histogram && { histogram }) }])
-    if (isVersion1) log.sentences.verdict ??= [[0, OLD_RECORDER_SENTENCE]]
     this.seconds = seconds
   }
 

@@ -1,7 +1,7 @@
 """The identities of runs, and dataclasses packed for the wire and unpacked."""
 
 from collections.abc import Mapping
-from dataclasses import MISSING, fields, is_dataclass
+from dataclasses import fields, is_dataclass
 from functools import cache
 from types import UnionType
 from typing import Any, get_args, get_origin, get_type_hints
@@ -40,13 +40,10 @@ def packed(value: Any) -> Any:
 def unpacked(kind: Any, value: Any) -> Any:
     """The inverse of `packed`. `kind` is the value's class or annotation.
 
-    It handles dataclasses, tuples and dicts of one type, and optional values. A field that an older log lacks gets its
-    default; KeyError if it has none.
+    It handles dataclasses, tuples and dicts of one type, and optional values. KeyError if a field is missing.
     """
     if isinstance(kind, type) and is_dataclass(kind):
-        required = _required_fields(kind)
-        present = {name: hint for name, hint in _field_hints(kind).items() if name in value or name in required}
-        return kind(**{name: unpacked(hint, value[name]) for name, hint in present.items()})
+        return kind(**{name: unpacked(hint, value[name]) for name, hint in _field_hints(kind).items()})
     origin, hints = get_origin(kind), get_args(kind)
     if origin is UnionType:
         return None if value is None else unpacked(hints[0], value)
@@ -59,9 +56,3 @@ def unpacked(kind: Any, value: Any) -> Any:
 def _field_hints(kind: type) -> dict[str, Any]:
     hints = get_type_hints(kind)
     return {field.name: hints[field.name] for field in fields(kind)}
-
-
-@cache
-def _required_fields(kind: type) -> frozenset[str]:
-    """The names of a dataclass's fields that have no default."""
-    return frozenset(field.name for field in fields(kind) if field.default is field.default_factory is MISSING)

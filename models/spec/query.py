@@ -20,33 +20,9 @@ MAX_NUMBER_CHARS = 40
 JOINER = "\u2060"  # invisible; no line breaks there
 # Keys of other parts of a page: they stay in the address and are not settings of a run.
 PAGE_KEYS = frozenset({
-    "block", "change", "class", "digest", "error", "hide", "homework", "instrument", "key", "lang", "lesson", "map",
+    "block", "change", "class", "digest", "hide", "homework", "instrument", "key", "lang", "lesson", "map",
     "panel", "recording", "plan", "scene", "spec", "view", "word",
 })  # fmt: skip
-# Former slugs of choices -> current ones.
-FORMER_SLUGS = {
-    "a-sequence-that-is-said-again": "a-repeated-sequence",
-    "a-sequence-that-is-said-in-order": "a-sequence-in-order",
-    "skip": "residual",  # a topic of the claims
-    "one-head": "single-and-multi-head",
-    "shapes": "single-and-multi-head",
-    "several-heads": "multi-head-attention",
-    "one-row-of-scores": "softmax-and-d-k",
-    "why-d-k": "softmax-and-d-k",
-    "inside-trained-nets": "positions-in-trained-nets",
-    "one-by-one-or-at-once": "recurrence-or-attention",
-    "a-memory": "memory-and-subspaces",
-    # Sections of the parts of the Normalisation lab.
-    "what-it-swallows": "what-layer-norm-promises",
-    "what-it-throws-away": "what-layer-norm-promises",
-    "what-a-z-score-says": "what-scale-costs",
-    "an-outlier": "what-scale-costs",
-    "tanh-and-sigmoid": "what-scale-costs",
-    "a-recurrent-net": "a-batch-s-statistics",
-    "internal-covariate-shift": "trained-nets",
-    "overfitting-and-landscape": "trained-nets",
-}
-FORMER_PREFIX = re.compile(r"^examples?-\d+(-and-\d+)?-")  # of choices in links from before 2026-11-22
 PLAIN_CHARS = set("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789 .+-/_=")
 
 
@@ -148,13 +124,11 @@ def slug(option: object) -> str:
 
 
 def _choice(text: str, knob: Knob) -> Any:
-    """The choice with that name or slug, current or former. Raises ValueError if there is none."""
+    """The choice with that name or slug. Raises ValueError if there is none."""
     choices = knob.choices or {}
     by_name = {str(choice) if knob.exact else slug(choice): choice for choice in choices}
     assert len(by_name) == len(choices), "two options would be one in the address"
     name = text if knob.exact or not text else slug(text)
-    if name not in by_name:
-        name = FORMER_SLUGS.get(name, FORMER_PREFIX.sub("", name))
     if name not in by_name:
         raise ValueError(text)
     return by_name[name]

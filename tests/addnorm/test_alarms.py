@@ -165,7 +165,7 @@ def test_dashboards_hear_a_few_numbers_of_each_row(with_file: bool, tmp_path: Pa
             train(model, optimizer, recorder, 1)
         assert ([told["addnorm/step"] for told in again.told], again.defined) == ([3], run.defined)
     for at, told in enumerate(run.told):
-        act, grad = expected.row("act", at), expected.row("grad", at)
+        act, grad = expected.row("act_rms", at), expected.row("grad_rms", at)
         ends = {
             "addnorm/first_site": act[0],
             "addnorm/last_site": act[-1],
@@ -173,7 +173,7 @@ def test_dashboards_hear_a_few_numbers_of_each_row(with_file: bool, tmp_path: Pa
         }
         assert {name: told[name] for name in ends} == pytest.approx(ends)
         assert told["addnorm/gradient_growth"] == pytest.approx(grad[0] / grad[-1])
-        assert told["addnorm/largest_update"] == pytest.approx(max(expected.row("update", at)))
+        assert told["addnorm/largest_update"] == pytest.approx(max(expected.row("update_to_weight", at)))
         assert told["addnorm/verdict"].startswith("The signal ")
     assert {(name, step): value for name, value, step in board.told} == {
         (name, told["addnorm/step"]): value
@@ -211,7 +211,7 @@ def test_a_run_of_weights_and_biases_hears_of_each_row_beside_what_it_is_told_by
             for k in range(5):
                 found += [train_step(model, optimizer, recorder, k)]
                 run.log({"mine": k})
-        last = read(recorder.path).row("act", 4)
+        last = read(recorder.path).row("act_rms", 4)
         assert (run.summary["mine"], run.summary["addnorm/step"], run.step) == (4, 4, 10)
         assert run.summary["addnorm/last_site"] == pytest.approx(last[-1])
         assert run.summary["addnorm/verdict"].startswith("The signal ")
@@ -234,4 +234,4 @@ def test_a_run_of_trackio_hears_of_each_row_at_its_step(tmp_path: Path, monkeypa
     trackio.finish()
     told = [one for one in storage.get_logs("addnorm", "watched") if "addnorm/step" in one]
     assert [one["step"] for one in told] == [0, 2, 4]
-    assert told[-1]["addnorm/last_site"] == pytest.approx(read(recorder.path).row("act", 2)[-1])
+    assert told[-1]["addnorm/last_site"] == pytest.approx(read(recorder.path).row("act_rms", 2)[-1])

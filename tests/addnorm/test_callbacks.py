@@ -76,7 +76,7 @@ def test_hugging_faces_trainer_records_by_a_callback(parts: int, tmp_path: Path)
     recording, expected = read(tmp_path / "run.jsonl"), plain(tmp_path, 4, parts)
     assert (recording.problem, recording.is_complete, len(recording)) == ("", True, 4)
     assert [site.name for site in recording.sites] == [f"net.{site.name}" for site in expected.sites]
-    for name in ("act", "grad", "weight_grad"):
+    for name in ("act_rms", "grad_rms", "weight_grad_rms"):
         assert recording.series[name] == pytest.approx(expected.series[name], rel=1e-5)
     assert recording.scalars["loss"] == pytest.approx(expected.scalars["loss"], rel=1e-5)
     assert recording.scalars["lr"][0] == pytest.approx(0.1)
@@ -143,7 +143,7 @@ def test_losses_that_are_shares_of_a_steps_add_up(parts: int, tmp_path: Path) ->
 
 def same_rows(found: Any, expected: Any) -> None:
     assert (found.problem, found.is_complete, len(found)) == ("", True, len(expected))
-    for name in ("act", "grad", "weight_grad"):
+    for name in ("act_rms", "grad_rms", "weight_grad_rms"):
         assert found.series[name] == pytest.approx(expected.series[name], rel=1e-5)
     assert found.scalars["loss"] == pytest.approx(expected.scalars["loss"], rel=1e-5)
 
@@ -230,7 +230,7 @@ def test_lightning_records_by_a_callback(parts: int, tmp_path: Path) -> None:
     recording, expected = read(tmp_path / "run.jsonl"), plain(tmp_path, 4, parts)
     assert (recording.problem, recording.is_complete, len(recording)) == ("", True, 4)
     assert [site.name for site in recording.sites] == [f"net.{site.name}" for site in expected.sites]
-    for name in ("act", "grad", "weight_grad"):
+    for name in ("act_rms", "grad_rms", "weight_grad_rms"):
         assert recording.series[name] == pytest.approx(expected.series[name], rel=1e-5)
     assert recording.scalars["loss"] == pytest.approx(expected.scalars["loss"], rel=1e-5)
 

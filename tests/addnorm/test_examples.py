@@ -18,7 +18,7 @@ def begins_like(shipped: str, fresh: Recording) -> bool:
     assert kept.sites == fresh.sites
     return all(
         list(kept.row(name, at)) == pytest.approx(list(fresh.row(name, at)), rel=1e-3)
-        for name in ("act", "grad")
+        for name in ("act_rms", "grad_rms")
         for at in range(len(fresh))
     )
 
@@ -59,7 +59,7 @@ def test_the_trainer_example(tmp_path: Path) -> None:
     blocks = [f"transformer.h.{at}{part}" for at in range(6) for part in (".attn", "")]
     assert (recording.problem, len(recording)) == ("", 3)
     assert [site.name for site in recording.sites] == ["transformer.drop", *blocks]
-    assert all((*recording.masks["act"], *recording.masks["grad"], *recording.masks["loss"]))
+    assert all((*recording.masks["act_rms"], *recording.masks["grad_rms"], *recording.masks["loss"]))
     assert read(SHIPPED / "gpt2.jsonl").sites == recording.sites  # its numbers hang on the number of steps
 
 

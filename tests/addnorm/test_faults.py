@@ -225,7 +225,7 @@ def test_a_model_without_residuals_offers_its_blocks(tmp_path: Path) -> None:
     with pytest.warns(UserWarning, match="No residual additions were found"):
         recording = recorded(model, tmp_path)
     assert [site.name for site in recording.sites] == ["0", "1", "2"]
-    assert all(recording.masks["grad"])
+    assert all(recording.masks["grad_rms"])
 
 
 def test_a_forward_pass_that_is_too_long_to_trace_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -271,15 +271,15 @@ def test_frozen_parts_and_models_have_no_gradients(tmp_path: Path) -> None:
     for part in model[:3]:
         part.requires_grad_(False)
     recording = recorded(model, tmp_path)
-    assert list(recording.measured("grad", 1)) == [0, 0, 0, 1]
-    assert all(recording.masks["act"])
+    assert list(recording.measured("grad_rms", 1)) == [0, 0, 0, 1]
+    assert all(recording.masks["act_rms"])
     assert [block.name for block in recording.blocks] == ["3", "4"]
     frozen = net().requires_grad_(False)
     with watch(frozen, tmp_path / "frozen.jsonl") as recorder:
         frozen(batch(0)[0])
         recorder.step()
     recording = read(recorder.path)
-    assert (len(recording), any(recording.masks["grad"]), all(recording.masks["act"])) == (1, False, True)
+    assert (len(recording), any(recording.masks["grad_rms"]), all(recording.masks["act_rms"])) == (1, False, True)
 
 
 def test_a_model_that_runs_without_gradients_is_not_recorded_and_that_is_said(tmp_path: Path) -> None:
@@ -333,8 +333,8 @@ def test_a_compiled_model_is_recorded_as_it_is_written_or_where_it_can_be_and_th
     recording = read(recorder.path)
     assert ([site.name for site in recording.sites], len(recording)) == (names, 3)
     assert recording.header["model"] == "Sequential"
-    assert recording.series["weight_grad"] == pytest.approx(plain.series["weight_grad"], rel=1e-5)
-    for name in ("act", "grad") if names else ():
+    assert recording.series["weight_grad_rms"] == pytest.approx(plain.series["weight_grad_rms"], rel=1e-5)
+    for name in ("act_rms", "grad_rms") if names else ():
         assert recording.series[name] == pytest.approx(plain.series[name], rel=1e-5)
     if hidden:
         assert "All 4 sites lie inside compiled parts" in str(said[0].message)
@@ -372,7 +372,7 @@ def test_what_inductor_has_compiled_trains_the_same_bit_for_bit_and_what_lies_in
         assert train(model, optimizer, recorder) == expected
     recording, plain = read(recorder.path), recorded(net(), tmp_path / "plain")
     assert [site.name for site in recording.sites] == ([] if whole else ["0", "1", "2", "3"])
-    for name in ("weight_grad",) if whole else ("act", "grad", "weight_grad"):
+    for name in ("weight_grad_rms",) if whole else ("act_rms", "grad_rms", "weight_grad_rms"):
         assert recording.series[name] == pytest.approx(plain.series[name], rel=1e-5)
 
 
@@ -428,7 +428,7 @@ def test_a_compiled_model_stays_compiled_between_the_recorded_steps_and_after_an
     assert ran[-1] == 5
     recording = read(recorder.path)
     assert list(recording.steps) == [0, 2]
-    assert all((*recording.masks["act"], *recording.masks["grad"]))
+    assert all((*recording.masks["act_rms"], *recording.masks["grad_rms"]))
 
 
 @pytest.mark.parametrize("helped", ["by the optimiser", "by pause"])
@@ -464,7 +464,7 @@ def test_a_row_has_the_passes_of_its_own_optimiser_alone(helped: str, tmp_path: 
     with watch(model, tmp_path / "run.jsonl", optimizer=optimizer) as recorder:
         assert losses(recorder) == expected
     recording = read(recorder.path)
-    for name in ("act", "grad", "weight_grad"):
+    for name in ("act_rms", "grad_rms", "weight_grad_rms"):
         assert recording.series[name] == pytest.approx(plain.series[name], rel=1e-5)
     assert recording.scalars["loss"] == pytest.approx(expected)
 
@@ -481,7 +481,7 @@ def test_two_optimisers_of_one_model_step_in_any_order(tmp_path: Path) -> None:
                 nn.functional.cross_entropy(model(x), y).backward()
                 halves[first].step()
                 halves[1 - first].step()
-        assert read(recorder.path).series["grad"] == pytest.approx(plain.series["grad"], rel=1e-5)
+        assert read(recorder.path).series["grad_rms"] == pytest.approx(plain.series["grad_rms"], rel=1e-5)
 
 
 def test_without_sums_the_parts_of_a_model_are_offered_with_both_arms_of_a_u(tmp_path: Path) -> None:
@@ -513,7 +513,7 @@ def test_without_an_optimiser_weights_that_stay_the_same_are_no_update(tmp_path:
     with watch(model, tmp_path / "run.jsonl") as recorder:
         for k in range(3):
             recorder.step(model(batch(k)[0]).sum())
-    assert not any(read(recorder.path).masks["update"])
+    assert not any(read(recorder.path).masks["update_to_weight"])
 
 
 def test_the_header_has_every_setting_and_group_of_the_optimiser(tmp_path: Path) -> None:
@@ -570,7 +570,7 @@ def test_under_ddp_the_first_process_writes_and_the_others_do_not(tmp_path: Path
     assert not (tmp_path / "run1.jsonl").exists()
     recording, alone = read(tmp_path / "run0.jsonl"), recorded(net(), tmp_path)
     assert [site.name for site in recording.sites] == ["0", "1", "2", "3"]
-    assert recording.series["grad"] == pytest.approx(alone.series["grad"], rel=1e-5)
+    assert recording.series["grad_rms"] == pytest.approx(alone.series["grad_rms"], rel=1e-5)
 
 
 def spoilt(where: str, path: Path | None, *, alarm: bool = False) -> list[Tensor]:
@@ -638,7 +638,7 @@ def test_a_model_on_two_devices_is_recorded_as_on_one(tmp_path: Path) -> None:
 
     alone, both = recorded(split("cpu"), tmp_path), recorded(split("cuda"), tmp_path)
     assert both.sites == alone.sites
-    for name in ("act", "grad", "weight_grad", "update"):
+    for name in ("act_rms", "grad_rms", "weight_grad_rms", "update_to_weight"):
         assert list(both.series[name]) == pytest.approx(list(alone.series[name]), rel=1e-4, nan_ok=True)
 
 

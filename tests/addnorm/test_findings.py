@@ -31,7 +31,7 @@ def told(rows: list[dict[str, Any]], blocks: int = 2, kind: str = "sum") -> Reco
     """A recording of these rows, with what they lack filled in: two sites, and blocks that are called block 0 and on."""
     sites = [{**SITE, "name": f"site {at}", "kind": kind} for at in range(2)]
     named = [{"name": f"block {at}", "site": at, "parameters": 4} for at in range(blocks)]
-    filled = [{**ROW, "weight_grad": [0.1] * blocks, "step": at} | row for at, row in enumerate(rows)]
+    filled = [{**ROW, "weight_grad_rms": [0.1] * blocks, "step": at} | row for at, row in enumerate(rows)]
     reader = Reader()
     for entry in ({**HEADER, "sites": sites, "blocks": named}, *filled, {**END, "rows": len(rows)}):
         reader.feed(json.dumps(entry).encode() + b"\n")
@@ -41,14 +41,14 @@ def told(rows: list[dict[str, Any]], blocks: int = 2, kind: str = "sum") -> Reco
 
 
 def test_a_run_that_goes_well_has_no_findings() -> None:
-    falling = [{"loss": 0.97**at, "update": [1e-3, 2e-3]} for at in range(120)]
+    falling = [{"loss": 0.97**at, "update_to_weight": [1e-3, 2e-3]} for at in range(120)]
     assert told(falling).sentence("findings", 119) == ""
     assert told(falling[:1]).sentence("findings", 0) == ""
 
 
 @pytest.mark.parametrize("fact", [{"discarded": [2, 3]}, {"undivided": [3, 4]}, {"loss_form": [1, 0, 0]}])
 def test_facts_no_recorder_writes_are_no_error(fact: dict[str, Any]) -> None:
-    rows = [{"loss": 1.0, "update": [0.01, 0.01], "loss_form": [1, 4, 0]} | fact for _ in range(120)]
+    rows = [{"loss": 1.0, "update_to_weight": [0.01, 0.01], "loss_form": [1, 4, 0]} | fact for _ in range(120)]
     assert "AN-L2" not in {finding.id for finding in told(rows).findings}
 
 
@@ -106,22 +106,22 @@ def test_a_rise_of_other_losses_is_no_fault(form: list[int], targets: float, is_
 
 
 def test_blocks_that_stand_still_are_named_with_the_step_unless_the_rate_is_zero() -> None:
-    rows = [{"update": [1e-3, 1e-3 if at < 8 else 2e-6]} for at in range(16)]
+    rows = [{"update_to_weight": [1e-3, 1e-3 if at < 8 else 2e-6]} for at in range(16)]
     sentence = "No update measured since step 8 changed block 1 by 0.001% of its size."
     assert told(rows).findings_at(15)[0].sentence == sentence
     assert told(rows).sentence("findings", 15).startswith(f"{sentence} What to do: look for ")
     assert told(rows).sentence("findings", 7) == ""
-    both = [{"update": [1e-6, 1e-6]} for _ in range(4)]
+    both = [{"update_to_weight": [1e-6, 1e-6]} for _ in range(4)]
     assert told(both).findings_at(3)[0].sentence == (
         "No update measured since step 0 changed block 0 by 0.001% of its size; 2 of 2 blocks stand still now."
     )
     assert told([{**row, "lr": 0.0} for row in both]).sentence("findings", 3) == ""
     assert told([{**row, "skipped": True} for row in both]).sentence("findings", 3) == ""
-    assert told([{**row, "update": [None, "NaN"]} for row in both]).sentence("findings", 3) == ""
+    assert told([{**row, "update_to_weight": [None, "NaN"]} for row in both]).sentence("findings", 3) == ""
 
 
 def test_a_lost_gradient_is_said_with_the_step() -> None:
-    rows = [{"grad": [1.0 if at < 3 else 0.01, 1.0]} for at in range(6)]
+    rows = [{"grad_rms": [1.0 if at < 3 else 0.01, 1.0]} for at in range(6)]
     rows = [{"loss": 1.0} | row for row in rows]
     (finding,) = told(rows).findings
     assert finding.sentence == "From step 3 on less than 1/30 of the gradient comes back to site 0."

@@ -115,7 +115,7 @@ def profile(cfg: RunConfig, tmp_path: Path) -> tuple[list[float], list[float], b
         recorder.step(loss=loss)
     found = read(recorder.path)
     places = stream_of(found.sites)
-    act, grad = ([found.row(name, 0)[place] for place in places] for name in ("act", "grad"))
+    act, grad = ([found.row(name, 0)[place] for place in places] for name in ("act_rms", "grad_rms"))
     assert arrangement_of(act, grad, has_sums=cfg.residual) == starting_arrangement(found)
     return act, grad, cfg.residual
 

@@ -70,10 +70,12 @@ def test_activation_and_gradient_are_those_of_plain_hooks_and_the_losses_stay_wh
     recording = read(tmp_path / "run.jsonl")
     assert (recording.is_complete, recording.problem, len(recording)) == (True, "", 3)
     for row, (act, grad) in enumerate(seen, start=1):
-        assert recording.row("act", row) == pytest.approx(act, rel=1e-5)
-        assert recording.row("grad", row) == pytest.approx(grad, rel=1e-5)
-    assert all((*recording.measured("act", 0), *recording.measured("grad", 0)))
-    assert all(math.isfinite(value) and value > 0 for value in (*recording.row("act", 0), *recording.row("grad", 0)))
+        assert recording.row("act_rms", row) == pytest.approx(act, rel=1e-5)
+        assert recording.row("grad_rms", row) == pytest.approx(grad, rel=1e-5)
+    assert all((*recording.measured("act_rms", 0), *recording.measured("grad_rms", 0)))
+    assert all(
+        math.isfinite(value) and value > 0 for value in (*recording.row("act_rms", 0), *recording.row("grad_rms", 0))
+    )
 
 
 def mean_cosine(vectors: Tensor) -> float:
@@ -157,7 +159,7 @@ def test_the_sample_cosine_of_several_small_batches_is_their_mean_and_only_full_
             seen.append(sum(expected) / 2)
     recording = read(recorder.path)
     full = [row for row in range(6) if any(recording.measured("sample_cosine", row))]
-    assert full == [row for row in range(6) if any(recording.measured("update", row))] == [0, 1, 2, 4]
+    assert full == [row for row in range(6) if any(recording.measured("update_to_weight", row))] == [0, 1, 2, 4]
     for row in full:
         assert recording.row("sample_cosine", row)[0] == pytest.approx(seen[row], rel=1e-5)
 
@@ -169,7 +171,7 @@ def test_hidden_states_as_gpt2_itself_gives_them_are_what_is_recorded(tmp_path: 
     with watch(model, tmp_path / "run.jsonl") as recorder:
         states = model(**inputs).hidden_states  # the last has gone through the final norm
         recorder.step()
-    assert read(recorder.path).row("act", 0)[0:3:2] == pytest.approx([rms(state) for state in states[:2]], rel=1e-5)
+    assert read(recorder.path).row("act_rms", 0)[0:3:2] == pytest.approx([rms(state) for state in states[:2]], rel=1e-5)
 
 
 @pytest.mark.parametrize("arrangement", ["pre-norm", "post-norm", "DeepNorm", "residual only", "sandwich"])
@@ -191,8 +193,8 @@ def test_our_own_nets_give_the_rows_of_their_own_log(arrangement: str, kind: str
             loop.optimizer.step()
     recording, trace = read(recorder.path), run.trace()
     for k in range(5):
-        assert recording.row("act", k) == pytest.approx(trace.act_rms[k], rel=1e-5)
-        assert recording.row("grad", k) == pytest.approx(trace.grad_rms[k], rel=1e-5)
+        assert recording.row("act_rms", k) == pytest.approx(trace.act_rms[k], rel=1e-5)
+        assert recording.row("grad_rms", k) == pytest.approx(trace.grad_rms[k], rel=1e-5)
     assert recording.scalars["loss"] == pytest.approx(trace.loss, rel=1e-7)
     assert recording.scalars["grad_norm"] == pytest.approx(trace.grad_norm, rel=1e-5)
 
@@ -218,8 +220,10 @@ def test_the_weights_of_a_block_are_those_that_come_in_before_its_site(tmp_path:
     for at, names in enumerate(both):
         whole = torch.cat([grads[name].flatten() for name in names])
         old = torch.cat([before[name].flatten() for name in names])
-        assert recording.row("weight_grad", 0)[at] == pytest.approx(rms(whole), rel=1e-5)
-        assert recording.row("update", 0)[at] == pytest.approx(0.1 * whole.norm().item() / old.norm().item(), rel=1e-4)
+        assert recording.row("weight_grad_rms", 0)[at] == pytest.approx(rms(whole), rel=1e-5)
+        assert recording.row("update_to_weight", 0)[at] == pytest.approx(
+            0.1 * whole.norm().item() / old.norm().item(), rel=1e-4
+        )
     whole = torch.cat([grad.flatten() for grad in grads.values()])
     assert recording.scalars["grad_norm"][0] == pytest.approx(whole.norm().item(), rel=1e-5)
     assert recording.scalars["lr"][0] == 0.1
@@ -233,7 +237,7 @@ def test_an_update_of_a_large_matrix_is_measured_on_a_sample(tmp_path: Path, mon
         p.register_hook(lambda grad: grad * 0)  # the update is 0.05 of every weight, whichever are looked at
     with watch(model, tmp_path / "run.jsonl", optimizer=optimizer) as recorder:
         train(model, optimizer, recorder, 1)
-    assert read(recorder.path).row("update", 0) == pytest.approx([0.05] * 5, rel=1e-5)
+    assert read(recorder.path).row("update_to_weight", 0) == pytest.approx([0.05] * 5, rel=1e-5)
 
 
 def test_small_batches_that_are_added_up_are_the_row_of_the_large_one(tmp_path: Path) -> None:
@@ -251,7 +255,7 @@ def test_small_batches_that_are_added_up_are_the_row_of_the_large_one(tmp_path: 
                 optimizer.zero_grad()
         found = read(recorder.path)
         assert len(found) == 2
-        return list(found.series["act"]), list(found.series["grad"]), found.scalars["loss"][1]
+        return list(found.series["act_rms"]), list(found.series["grad_rms"]), found.scalars["loss"][1]
 
     whole, split = row(1), row(4)
     assert split[0] == pytest.approx(whole[0], rel=1e-5)
@@ -281,8 +285,8 @@ def test_the_scale_of_amp_is_divided_out(given: tuple[str, ...], told_unscaled: 
                 optimizer.zero_grad()
         found = read(recorder.path)
         return {
-            "grad": list(found.series["grad"]),
-            "weight": list(found.series["weight_grad"]),
+            "grad": list(found.series["grad_rms"]),
+            "weight": list(found.series["weight_grad_rms"]),
             "norm": list(found.scalars["grad_norm"]),
         }
 
@@ -308,8 +312,8 @@ def test_an_update_that_amp_leaves_out_is_a_row_that_says_so(told: bool, tmp_pat
     recording = read(recorder.path)
     assert (list(recording.steps), recording.skipped) == ([0, 1, 2], {0, 1})
     assert methods == (torch.amp.GradScaler.scale, torch.amp.GradScaler.step)
-    assert not any(map(math.isfinite, recording.row("grad", 1)))
-    assert all(map(math.isfinite, recording.row("grad", 2)))
+    assert not any(map(math.isfinite, recording.row("grad_rms", 1)))
+    assert all(map(math.isfinite, recording.row("grad_rms", 2)))
     assert "step" not in vars(scaler)
 
 
@@ -329,9 +333,9 @@ def test_checkpointing_changes_no_number_of_a_recording(reentrant: bool, tmp_pat
         model[at] = Checkpointed(model[at])
     found = recorded(model, tmp_path)
     assert [site.name for site in found.sites] == ["0", "1.inner", "2.inner", "3.inner"]
-    assert found.series["act"] == pytest.approx(plain.series["act"], rel=1e-6)
-    assert found.series["grad"] == pytest.approx(plain.series["grad"], rel=1e-6)
-    assert all(found.masks["grad"])
+    assert found.series["act_rms"] == pytest.approx(plain.series["act_rms"], rel=1e-6)
+    assert found.series["grad_rms"] == pytest.approx(plain.series["grad_rms"], rel=1e-6)
+    assert all(found.masks["grad_rms"])
 
 
 def test_a_module_used_twice_has_two_sites_with_numbers_of_their_own(tmp_path: Path) -> None:
@@ -348,9 +352,9 @@ def test_a_module_used_twice_has_two_sites_with_numbers_of_their_own(tmp_path: P
         optimizer.step()
     recording = read(recorder.path)
     assert [site.name for site in recording.sites] == ["0", "1", "1 #2"]
-    assert recording.row("act", 1) == pytest.approx(act, rel=1e-6)
-    assert recording.row("grad", 1)[1:] == pytest.approx(grad[1:], rel=1e-6)
-    assert len(set(recording.row("grad", 1))) == 3
+    assert recording.row("act_rms", 1) == pytest.approx(act, rel=1e-6)
+    assert recording.row("grad_rms", 1)[1:] == pytest.approx(grad[1:], rel=1e-6)
+    assert len(set(recording.row("grad_rms", 1))) == 3
 
 
 class InPlace(nn.Module):
@@ -390,8 +394,8 @@ def test_a_tensor_is_measured_before_it_is_overwritten(tmp_path: Path) -> None:
     for in_place in (True, False):
         model = Model(in_place=in_place)
         found.append(recorded(model, tmp_path, sites={name: model.get_submodule(path) for name, path in asked.items()}))
-    assert found[0].series["act"] == pytest.approx(found[1].series["act"], rel=1e-6)
-    assert found[0].series["grad"] == pytest.approx(found[1].series["grad"], rel=1e-6)
+    assert found[0].series["act_rms"] == pytest.approx(found[1].series["act_rms"], rel=1e-6)
+    assert found[0].series["grad_rms"] == pytest.approx(found[1].series["grad_rms"], rel=1e-6)
 
 
 def test_a_copy_of_a_watched_model_trains_without_being_watched(tmp_path: Path) -> None:
@@ -431,8 +435,8 @@ def test_every_nth_step_and_passes_without_gradients_are_left_alone(tmp_path: Pa
     recording = read(recorder.path)
     assert list(recording.steps) == [0, 3, 6]
     for row, step in enumerate(recording.steps):
-        assert list(recording.row("act", row)) == list(whole.row("act", step))
-        assert list(recording.row("grad", row)) == list(whole.row("grad", step))
+        assert list(recording.row("act_rms", row)) == list(whole.row("act_rms", step))
+        assert list(recording.row("grad_rms", row)) == list(whole.row("grad_rms", step))
         assert recording.scalars["loss"][row] == whole.scalars["loss"][step]
 
 
@@ -452,7 +456,7 @@ def test_an_update_with_a_closure_is_recorded_after_its_passes(tmp_path: Path) -
             optimizer.step(closure)
     recording = read(recorder.path)
     assert list(recording.steps) == [0, 1]
-    assert all((*recording.masks["act"], *recording.masks["grad"]))
+    assert all((*recording.masks["act_rms"], *recording.masks["grad_rms"]))
 
 
 def test_two_passes_before_one_backward_are_both_in_the_row(tmp_path: Path) -> None:
@@ -465,7 +469,7 @@ def test_two_passes_before_one_backward_are_both_in_the_row(tmp_path: Path) -> N
                 sum(nn.functional.cross_entropy(model(x), y) / len(parts) for x, y in parts).backward()  # type: ignore[union-attr]
                 recorder.step()
         found = read(recorder.path)
-        return list(found.series["act"]), list(found.series["grad"])
+        return list(found.series["act_rms"]), list(found.series["grad_rms"])
 
     whole, apart = row(apart=False), row(apart=True)
     assert apart[0] == pytest.approx(whole[0], rel=1e-5)

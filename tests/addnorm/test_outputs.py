@@ -205,7 +205,7 @@ def test_a_state_of_the_loss_is_said_from_its_form() -> None:
 
 @pytest.mark.parametrize("unit", [1.0, 32.0, 0.5])
 def test_a_loss_that_never_beats_guessing_is_said(unit: float) -> None:
-    rows: list[dict[str, Any]] = [{"loss": 1.4 * unit, "update": [0.01, 0.01]} for _ in range(120)]
+    rows: list[dict[str, Any]] = [{"loss": 1.4 * unit, "update_to_weight": [0.01, 0.01]} for _ in range(120)]
     rows[0] |= {"loss_form": [1, 4, 0], "cross_entropy": 1.4}
     assert [one.id for one in told(rows).findings] == ["AN-L1"]
     falling = [row | {"loss": row["loss"] * 0.99**at} for at, row in enumerate(rows)]

@@ -27,9 +27,9 @@ def test_it_has_the_numbers_of_the_first_row_of_a_recording(tmp_path: Path) -> N
     first = recorded(net(), tmp_path, steps=1)
     found = addnorm.profile(net(), batch(0), cross_entropy)
     assert found.sites == [site.name for site in first.sites] == SITES
-    assert found.signal == list(first.row("act", 0))
-    assert found.gradient == list(first.row("grad", 0))
-    assert list(found.recording.row("weight_grad", 0)) == list(first.row("weight_grad", 0))
+    assert found.signal == list(first.row("act_rms", 0))
+    assert found.gradient == list(first.row("grad_rms", 0))
+    assert list(found.recording.row("weight_grad_rms", 0)) == list(first.row("weight_grad_rms", 0))
     assert found.loss == first.scalars["loss"][0]
     assert found.recording.scalars["grad_norm"][0] == first.scalars["grad_norm"][0]
     assert found.cause == ""
@@ -209,8 +209,8 @@ def test_a_recording_of_the_same_model_does_not_notice(tmp_path: Path) -> None:
             optimizer.step()
     plain = recorded(net(), tmp_path / "plain")
     again = addnorm.read(recorder.path)
-    assert [list(again.row("act", at)) for at in range(3)] == [list(plain.row("act", at)) for at in range(3)]
-    assert [list(again.row("grad", at)) for at in range(3)] == [list(plain.row("grad", at)) for at in range(3)]
+    assert [list(again.row("act_rms", at)) for at in range(3)] == [list(plain.row("act_rms", at)) for at in range(3)]
+    assert [list(again.row("grad_rms", at)) for at in range(3)] == [list(plain.row("grad_rms", at)) for at in range(3)]
 
 
 class Broken(nn.Module):

@@ -33,13 +33,13 @@ SITE = {
     "dtype": "float32",
 }
 HEADER: dict[str, Any] = {
-    "addnorm": 1, "created": "2026-11-22T00:00:00+00:00", "model": "Net", "parameters": 10, "trained": 10, "dtype": "float32",
+    "addnorm": 2, "created": "2026-11-22T00:00:00+00:00", "model": "Net", "parameters": 10, "trained": 10, "dtype": "float32",
     "device": "cpu", "optimizer": None, "every": 1, "sites": [SITE, {**SITE, "name": "b"}],
     "blocks": [{"name": "a", "site": 0, "parameters": 4}], "notes": [], "versions": {}, "meta": {},
 }  # fmt: skip
 ROW: dict[str, Any] = {
-    "step": 0, "seconds": 0.1, "loss": 1.0, "lr": 0.1, "grad_norm": 1.0, "act": [1.0, 2.0], "grad": [0.5, 0.25],
-    "weight_grad": [0.1],
+    "step": 0, "seconds": 0.1, "loss": 1.0, "lr": 0.1, "grad_norm": 1.0, "act_rms": [1.0, 2.0], "grad_rms": [0.5, 0.25],
+    "weight_grad_rms": [0.1],
 }  # fmt: skip
 END = {"end": "done", "reason": "", "rows": 1, "dropped": 0}
 
@@ -56,11 +56,11 @@ def test_what_was_written_is_what_is_read(tmp_path: Path) -> None:
     assert (recording.problem, recording.is_complete, list(recording.steps)) == ("", True, [0, 1, 2])
     assert recording.header["meta"] == {"seed": 3}
     for at, line in enumerate(line for line in lines if "step" in line):
-        assert list(recording.row("act_rms", at)) == list(recording.row("act", at)) == line["act_rms"]
+        assert list(recording.row("act_rms", at)) == line["act_rms"]
         assert list(recording.row("grad_rms", at)) == line["grad_rms"]
         assert list(recording.row("weight_grad_rms", at)) == line["weight_grad_rms"]
         assert recording.scalars["loss"][at] == line["loss"]
-        assert bool(recording.measured("update", at)[0]) == ("update_to_weight" in line)
+        assert bool(recording.measured("update_to_weight", at)[0]) == ("update_to_weight" in line)
 
 
 def test_what_the_recorder_says_row_by_row_is_what_its_rows_say(tmp_path: Path) -> None:
@@ -76,11 +76,11 @@ def test_what_the_recorder_says_row_by_row_is_what_its_rows_say(tmp_path: Path) 
 
 
 def test_numbers_by_name_and_numbers_that_were_not_measured_are_told_apart() -> None:
-    found = fed(HEADER, {**ROW, "loss": None, "act": ["NaN", None], "grad": ["Infinity", "-Infinity"]}, END)
+    found = fed(HEADER, {**ROW, "loss": None, "act_rms": ["NaN", None], "grad_rms": ["Infinity", "-Infinity"]}, END)
     assert found.problem == ""
-    assert all(map(math.isnan, found.row("act", 0)))
-    assert list(found.measured("act", 0)) == [1, 0]
-    assert list(found.row("grad", 0)) == [math.inf, -math.inf]
+    assert all(map(math.isnan, found.row("act_rms", 0)))
+    assert list(found.measured("act_rms", 0)) == [1, 0]
+    assert list(found.row("grad_rms", 0)) == [math.inf, -math.inf]
     assert list(found.masks["loss"]) == [0]
 
 
@@ -93,7 +93,12 @@ FAULTS: dict[str, tuple[list[Any], bytes, str]] = {
     "a newer version": (
         [{**HEADER, "addnorm": 3}],
         b"",
-        "Line 1 says that this is version 3 of the format; this program reads up to version 2.",
+        "Line 1 says that this is version 3 of the format; this program reads version 2.",
+    ),
+    "an older version": (
+        [{**HEADER, "addnorm": 1}],
+        b"",
+        "Line 1 says that this is version 1 of the format; this program reads version 2.",
     ),
     "cut": ([HEADER, ROW], b'{"step":1,"los', "Line 3 is cut off; what came before it is shown."),
     "text for a number": (
@@ -102,14 +107,14 @@ FAULTS: dict[str, tuple[list[Any], bytes, str]] = {
         "Line 3 has a value of loss that is not a number.",
     ),
     "true for a number": (
-        [HEADER, ROW, {**ROW, "step": 1, "act": [True, 1.0]}],
+        [HEADER, ROW, {**ROW, "step": 1, "act_rms": [True, 1.0]}],
         b"",
-        "Line 3 has a value of act that is not a number.",
+        "Line 3 has a value of act_rms that is not a number.",
     ),
     "too many sites": (
-        [HEADER, ROW, {**ROW, "step": 1, "act": [1.0] * 3}],
+        [HEADER, ROW, {**ROW, "step": 1, "act_rms": [1.0] * 3}],
         b"",
-        "Line 3 has 3 numbers of act where there should be 2.",
+        "Line 3 has 3 numbers of act_rms where there should be 2.",
     ),
     "too few cosines": (
         [HEADER, ROW, {**ROW, "step": 1, "sample_cosine": [0.5]}],
@@ -122,14 +127,18 @@ FAULTS: dict[str, tuple[list[Any], bytes, str]] = {
         "Line 3 has 3 numbers of histogram where there should be 4.",
     ),
     "too many bins": ([{**HEADER, "bins": 257}], b"", "Line 1 has more than 256 bins."),
-    "no list": ([HEADER, ROW, {**ROW, "step": 1, "grad": {"0": 1}}], b"", "Line 3 has grad that is not a list."),
+    "no list": (
+        [HEADER, ROW, {**ROW, "step": 1, "grad_rms": {"0": 1}}],
+        b"",
+        "Line 3 has grad_rms that is not a list.",
+    ),
     "a step twice": ([HEADER, ROW, ROW], b"", "Line 3 is of step 0, after step 0."),
     "a step below 0": ([HEADER, ROW, {**ROW, "step": -1}], b"", "Line 3 has a step that is not a count."),
     "a bare NaN": ([HEADER, ROW], b'{"step":1,"loss":NaN}\n', "Line 3 is not JSON, or is nested too deeply."),
     "1e999": (
         [HEADER, ROW],
         json.dumps({**ROW, "step": 1}).replace("0.25", "1e999").encode() + b"\n",
-        "Line 3 has a value of grad that is too large.",
+        "Line 3 has a value of grad_rms that is too large.",
     ),
     "deep": (
         [HEADER, ROW],
@@ -147,7 +156,6 @@ FAULTS: dict[str, tuple[list[Any], bytes, str]] = {
         b"",
         "Line 4 comes after the end of the recording.",
     ),
-    "names of version 1": ([{**HEADER, "addnorm": 2}, ROW], b"", "Line 2 has act_rms that is not a list."),
     "said of later": (
         [HEADER, ROW, {"said": {"law": [[0, "x"], [1, "x"]]}}],
         b"",
@@ -189,7 +197,7 @@ def test_a_fault_is_a_sentence_with_its_line_and_what_was_whole_is_given(name: s
     found = fed(*lines, raw=raw)
     assert found.problem == sentence
     if len(lines) > 1 and "Line 2" not in sentence:
-        assert list(found.row("act", 0)) == ROW["act"]
+        assert list(found.row("act_rms", 0)) == ROW["act_rms"]
         assert len(found) == 1
 
 
@@ -258,8 +266,8 @@ def test_no_input_makes_the_reader_fail(changes: list[tuple[str, Any]], raw: byt
         lines = {"HEADER": [changed, ROW], "other": [HEADER, ROW, changed]}["HEADER" if base is HEADER else "other"]
         found = fed(*lines, raw=raw)
         assert found.problem == "" or found.problem.endswith(".")
-        assert len(found.series["act"]) == len(found) * len(found.sites)
-        assert len(found.masks["update"]) == len(found) * len(found.blocks)
+        assert len(found.series["act_rms"]) == len(found) * len(found.sites)
+        assert len(found.masks["update_to_weight"]) == len(found) * len(found.blocks)
 
 
 # --- the terminal ---
@@ -313,18 +321,18 @@ LEVEL = "The signal stays within a factor of 1.9 over depth"
 @pytest.mark.parametrize(
     ("row", "sentence"),
     [
-        ({"act": [1.0, "NaN"]}, "Not finite: the signal of step 0 first at b."),
-        ({"grad": ["Infinity", "Infinity"]}, "Not finite: the gradient of step 0 first at b."),
-        ({"grad": [1e-9, 1.0]}, f"{LEVEL}, its gradient falls by a factor of 10⁹ on the way back."),
-        ({"grad": [None, None]}, f"{LEVEL}; no gradient was measured."),
-        ({"grad": [0.0, 1.0]}, f"{LEVEL}, its gradient falls to exactly 0 on the way back."),
-        ({"grad": [1.0, 1.0]}, f"{LEVEL}, its gradient stays the same size on the way back."),
+        ({"act_rms": [1.0, "NaN"]}, "Not finite: the signal of step 0 first at b."),
+        ({"grad_rms": ["Infinity", "Infinity"]}, "Not finite: the gradient of step 0 first at b."),
+        ({"grad_rms": [1e-9, 1.0]}, f"{LEVEL}, its gradient falls by a factor of 10⁹ on the way back."),
+        ({"grad_rms": [None, None]}, f"{LEVEL}; no gradient was measured."),
+        ({"grad_rms": [0.0, 1.0]}, f"{LEVEL}, its gradient falls to exactly 0 on the way back."),
+        ({"grad_rms": [1.0, 1.0]}, f"{LEVEL}, its gradient stays the same size on the way back."),
     ],
 )
 def test_the_verdict_is_one_line_for_any_net(
     row: dict[str, Any], sentence: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    shown(tmp_path, HEADER, {**ROW, "act": [1.0, 1.9], **row})
+    shown(tmp_path, HEADER, {**ROW, "act_rms": [1.0, 1.9], **row})
     assert sentence in capsys.readouterr().out.splitlines()
 
 
@@ -344,11 +352,11 @@ def test_a_recorded_range_is_largest_over_smallest(sizes: list[float], clause: s
 @pytest.mark.parametrize(
     ("second", "third", "sentence"),
     [
-        ({"loss": "NaN"}, {"act": ["NaN", 1.0]}, "The first number that is not finite is the loss of step 4."),
-        ({"loss": "Infinity", "grad": [1.0, "-Infinity"]}, {}, "… is the loss of step 4."),
-        ({"grad": [1.0, "-Infinity"], "weight_grad": ["NaN"]}, {}, "… is the gradient at b in step 4."),
-        ({"loss": "NaN", "grad": ["NaN", "NaN"], "act": [1.0, "NaN"]}, {}, "… is the signal at b in step 4."),
-        ({"loss": None, "act": [None, None]}, {"grad": ["Infinity", 1.0]}, "… is the gradient at a in step 9."),
+        ({"loss": "NaN"}, {"act_rms": ["NaN", 1.0]}, "The first number that is not finite is the loss of step 4."),
+        ({"loss": "Infinity", "grad_rms": [1.0, "-Infinity"]}, {}, "… is the loss of step 4."),
+        ({"grad_rms": [1.0, "-Infinity"], "weight_grad_rms": ["NaN"]}, {}, "… is the gradient at b in step 4."),
+        ({"loss": "NaN", "grad_rms": ["NaN", "NaN"], "act_rms": [1.0, "NaN"]}, {}, "… is the signal at b in step 4."),
+        ({"loss": None, "act_rms": [None, None]}, {"grad_rms": ["Infinity", 1.0]}, "… is the gradient at a in step 9."),
         ({}, {}, ""),
     ],
 )

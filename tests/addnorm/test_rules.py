@@ -18,7 +18,7 @@ from tests.addnorm.test_findings import told
 from tests.addnorm.test_read import END, HEADER, ROW
 
 ROOT = Path(__file__).parents[2]
-LOST = [{"loss": 1.0, "grad": [1.0 if at < 3 else 0.01, 1.0]} for at in range(6)]
+LOST = [{"loss": 1.0, "grad_rms": [1.0 if at < 3 else 0.01, 1.0]} for at in range(6)]
 
 
 def test_the_manual_has_a_line_for_every_rule_with_its_numbers() -> None:

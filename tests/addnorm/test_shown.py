@@ -33,13 +33,13 @@ def test_a_recording_that_was_read_writes_the_same_file_again(name: str) -> None
 
 
 def test_numbers_that_are_not_finite_or_not_measured_are_written_again_as_they_were() -> None:
-    row = {**ROW, "loss": None, "act": ["NaN", None], "grad": ["Infinity", 0.5]}
+    row = {**ROW, "loss": None, "act_rms": ["NaN", None], "grad_rms": ["Infinity", 0.5]}
     huge = json.dumps({**HEADER, "meta": {"steps": "huge"}}).replace('"huge"', "1e400").encode()
     one = fed({**HEADER, "meta": {}}, row, {**row, "step": 3, "skipped": True}, END)
     again = fed(raw=b"".join(one.lines()))
     assert again.problem == ""
     assert (again.masks, again.skipped, again.end) == (one.masks, one.skipped, one.end)
-    assert list(map(repr, again.series["act"])) == list(map(repr, one.series["act"]))
+    assert list(map(repr, again.series["act_rms"])) == list(map(repr, one.series["act_rms"]))
     assert fed(raw=b"".join(fed(raw=huge + b"\n").lines())).header["meta"] == {}
 
 
@@ -50,7 +50,9 @@ def test_a_long_recording_is_thinned_to_what_an_output_may_hold(monkeypatch: pyt
     assert "one of 4 rows, and those with updates" in page
     part = Reader().feed(b"".join(whole.lines(4)))
     assert (part.steps[0], part.steps[-1]) == (whole.steps[0], whole.steps[-1])
-    assert sum(map(sum, (part.measured("update", at) for at in range(len(part))))) == sum(whole.masks["update"])
+    assert sum(map(sum, (part.measured("update_to_weight", at) for at in range(len(part))))) == sum(
+        whole.masks["update_to_weight"]
+    )
 
 
 def test_a_notebook_gets_the_player_in_a_frame_that_can_do_nothing_else_and_a_terminal_the_table() -> None:
@@ -81,18 +83,18 @@ def test_the_tables_hold_every_number_of_the_file(tmp_path: Path) -> None:
     pytest.importorskip("pandas")
     one = read(SHIPPED / "digits.jsonl")
     sites, blocks, steps = one.frame(), one.frame("block"), one.frame("step")
-    assert list(sites["act_rms"]) == list(one.series["act"])
-    assert list(sites["grad_rms"]) == list(one.series["grad"])
+    assert list(sites["act_rms"]) == list(one.series["act_rms"])
+    assert list(sites["grad_rms"]) == list(one.series["grad_rms"])
     last = sites[(sites["step"] == 299) & (sites["site"] == "12")]
-    assert (last["depth"].item(), last["act_rms"].item()) == (12, one.row("act", 299)[12])
+    assert (last["depth"].item(), last["act_rms"].item()) == (12, one.row("act_rms", 299)[12])
     assert len(blocks) == len(one) * len(one.blocks)
-    assert blocks["update_to_weight"].notna().sum() == sum(one.masks["update"])
+    assert blocks["update_to_weight"].notna().sum() == sum(one.masks["update_to_weight"])
     assert list(steps["loss"]) == list(one.scalars["loss"])
     with pytest.raises(ValueError, match="neither site nor block nor step"):
         one.frame("layer")  # type: ignore[arg-type]
     with one.csv(tmp_path / "out.csv").open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
-    assert [float(row["act_rms"]) for row in rows] == list(one.series["act"])
+    assert [float(row["act_rms"]) for row in rows] == list(one.series["act_rms"])
     assert rows[-1]["sample_cosine"] == "", "not measured in this row"
 
 
@@ -100,8 +102,8 @@ def test_the_figure_is_of_the_step_asked_for_and_says_what_it_lacks(monkeypatch:
     pytest.importorskip("plotly")
     one = read(SHIPPED / "digits.jsonl")
     act, grad = one.figure(step=10).data
-    assert list(act.y) == list(one.row("act", 10))
-    assert list(grad.y) == list(one.row("grad", 10))
+    assert list(act.y) == list(one.row("act_rms", 10))
+    assert list(grad.y) == list(one.row("grad_rms", 10))
     assert list(act.text) == [site.name for site in one.sites]
     assert "Step 299" in one.figure().layout.title.text
     for package, of in (("plotly", one.figure), ("pandas", one.frame)):
@@ -141,7 +143,7 @@ def test_up_to_eight_stand_on_one_page_by_their_names(tmp_path: Path, capsys: py
 
 
 @pytest.mark.parametrize("value", [sys.float_info.max, 1e308, 5e-324])
-@pytest.mark.parametrize("series", ["loss", "act", "grad"])
+@pytest.mark.parametrize("series", ["loss", "act_rms", "grad_rms"])
 def test_any_legal_number_is_shown(series: str, value: float, tmp_path: Path) -> None:
     sign = -1 if series == "loss" else 1
     for values in (value, sign * value), (value, value):

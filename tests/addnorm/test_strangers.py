@@ -77,8 +77,8 @@ Step = Callable[[nn.Module, torch.optim.Optimizer, int, Counts], Any]
 def assert_rows(recording: Recording, rows: Sequence[Row]) -> None:
     assert len(recording) == len(rows)
     for at, (act, gradient) in enumerate(rows):
-        assert list(recording.row("act", at)) == pytest.approx(act, rel=1e-5)
-        assert list(recording.row("grad", at)) == pytest.approx(gradient, rel=1e-5)
+        assert list(recording.row("act_rms", at)) == pytest.approx(act, rel=1e-5)
+        assert list(recording.row("grad_rms", at)) == pytest.approx(gradient, rel=1e-5)
 
 
 def by_hand(step: Step, passes: Sequence[int], steps: int = 3, make: Callable[..., Any] = sgd) -> list[Row]:
@@ -414,7 +414,7 @@ def test_a_model_that_uses_transforms_itself_is_recorded(tmp_path: Path) -> None
         recording = read(recorder.path)
         assert (len(recording), [site.name for site in recording.sites][-1]) == (3, "net.3")
         rows.append(recording)
-    assert rows[0].series["act"] == pytest.approx(rows[1].series["act"], rel=1e-5)
+    assert rows[0].series["act_rms"] == pytest.approx(rows[1].series["act_rms"], rel=1e-5)
     assert rows[0].scalars["grad_norm"] == pytest.approx(rows[1].scalars["grad_norm"], rel=1e-5)
 
 
@@ -439,7 +439,7 @@ def test_meta_learning_records_the_gradient_that_the_outer_update_is_made_of(tmp
     assert_rows(watched(step, tmp_path), by_hand(step, [0, 1]))
     recording = watched(backwards, tmp_path)
     assert_rows(recording, by_hand(backwards, [1, 2]))
-    assert all(recording.masks["weight_grad"])
+    assert all(recording.masks["weight_grad_rms"])
 
 
 # --- copies and files ---

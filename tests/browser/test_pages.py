@@ -218,10 +218,6 @@ def test_what_becomes_of_each_net_is_seen_below_its_digits_while_it_trains_witho
     ("path", "part"),
     [
         ("/normalization?part=who-sees-whom", "Who sees whom"),
-        ("/normalization?part=an-outlier", "An outlier"),
-        ("/normalization?part=tanh-and-sigmoid", "tanh and sigmoid"),
-        ("/normalization?part=a-recurrent-net", "A recurrent net"),
-        ("/attention?part=shapes", "Shapes"),
         ("/normalization?part=what-scale-costs#tanh-and-sigmoid", "tanh and sigmoid"),
         ("/normalization#formula-and-one-token-step-by-step", "Formula, and one token step by step"),
         (f"/playground?{SMALL}&instrument=health", "Health"),

@@ -11,7 +11,6 @@ from addnorm.recording import Recording, read
 from addnorm.words import verdict
 from models.spec import RunConfig
 from tests.addnorm.loops import net, recorded
-from tests.addnorm.test_browser_reader import ROW2, V2
 from tests.addnorm.test_read import END, HEADER, ROW, SITE
 from tests.browser.page import (
     NAMES,
@@ -43,7 +42,7 @@ def folder(recordings: Path) -> Path:
 
 def shows(page: Any, recording: Recording, step: int) -> None:
     """Waits until the charts over depth have the numbers of a step."""
-    for title, name in zip(DEPTH, ("act", "grad"), strict=True):
+    for title, name in zip(DEPTH, ("act_rms", "grad_rms"), strict=True):
         wanted = pytest.approx(list(recording.row(name, step)), rel=1e-6)
         until(page, lambda title=title, wanted=wanted: line(page, title) == wanted, f"step {step} of {title}")
 
@@ -103,10 +102,10 @@ def test_a_file_of_ones_own_is_read_in_the_browser_and_the_server_is_not_given_i
 
 def test_a_hostile_file_draws_no_link_and_what_was_whole_is_shown(visitors, tmp_path):
     evil = "<a href='https://evil.example/'>here</a><img src=x onerror=alert(1)>\u202e" + "x" * 300
-    header = {**V2, "model": evil, "notes": [evil], "sites": [{**SITE, "name": evil}, {**SITE, "name": evil}]}
+    header = {**HEADER, "model": evil, "notes": [evil], "sites": [{**SITE, "name": evil}, {**SITE, "name": evil}]}
     said = {"said": {kind: [[0, evil]] for kind in ("verdict", "findings", "law", "loss", "kind", "like", "__proto__")}}
     own = tmp_path / "evil.jsonl"
-    lines = (header, ROW2, said, {**ROW2, "step": 1, "act_rms": [1, 1e999]})
+    lines = (header, ROW, said, {**ROW, "step": 1, "act_rms": [1, 1e999]})
     own.write_text("\n".join(map(json.dumps, lines)) + "\n")
     page = visitors("/recordings?recording=your+own+file")
     settled(page)
@@ -122,13 +121,13 @@ LEAST, MOST = 5e-324, 1.7976931348623157e308
 LONG_NAME = "<b>x</b>\u202e" + "n" * 990
 HOSTILE = {  # its lines, and what the page says of it
     "the ends of what a number can be": (
-        [HEADER, *({**ROW, "step": at, "loss": loss, "lr": MOST, "grad_norm": LEAST, "act": [LEAST, MOST],
-                    "grad": [MOST, LEAST], "weight_grad": [MOST], "update": [LEAST]}
+        [HEADER, *({**ROW, "step": at, "loss": loss, "lr": MOST, "grad_norm": LEAST, "act_rms": [LEAST, MOST],
+                    "grad_rms": [MOST, LEAST], "weight_grad_rms": [MOST], "update_to_weight": [LEAST]}
                    for at, loss in enumerate((MOST, LEAST, MOST, 1.0)))],
         "4 rows",
     ),
     "losses far below and above 0": (
-        [HEADER, *({**ROW, "step": at, "loss": loss, "act": [MOST, 0.0], "grad": [0.0, LEAST], "update": [MOST]}
+        [HEADER, *({**ROW, "step": at, "loss": loss, "act_rms": [MOST, 0.0], "grad_rms": [0.0, LEAST], "update_to_weight": [MOST]}
                    for at, loss in enumerate((-MOST, MOST, -LEAST, "NaN", "-Infinity")))],
         "5 rows",
     ),
@@ -137,17 +136,17 @@ HOSTILE = {  # its lines, and what the page says of it
         [{**HEADER, "model": "__proto__", "meta": {"__proto__": {"device": "x"}}, "optimizer": {"name": "constructor"},
           "sites": [{**SITE, "name": name} for name in ("__proto__", "constructor", "__proto__", LONG_NAME, "", "a.b")],
           "blocks": [{"name": "toString", "site": 0, "parameters": 4}]},
-         {**ROW, "act": [1.0] * 6, "grad": [1.0] * 6}],
+         {**ROW, "act_rms": [1.0] * 6, "grad_rms": [1.0] * 6}],
         "1 row",
     ),
     "as many sites as a recording may have": (
         [{**HEADER, "sites": [{**SITE, "name": f"{at}.{'x' * 100}"} for at in range(20_000)]},
-         *({**ROW, "step": at, "act": [1.0] * 20_000, "grad": [0.5] * 20_000} for at in range(3))],
+         *({**ROW, "step": at, "act_rms": [1.0] * 20_000, "grad_rms": [0.5] * 20_000} for at in range(3))],
         "3 rows",
     ),
     "more sites than that": ([{**HEADER, "sites": [SITE] * 20_001}], "Line 1 has more than 20000 sites."),
     "nested deeply": (["[" * 200_000], "Line 1 is not JSON, or is nested too deeply."),
-    "no sites": ([{**HEADER, "sites": [], "blocks": []}, {**ROW, "act": [], "grad": [], "weight_grad": []}], "1 row"),
+    "no sites": ([{**HEADER, "sites": [], "blocks": []}, {**ROW, "act_rms": [], "grad_rms": [], "weight_grad_rms": []}], "1 row"),
 }  # fmt: skip
 
 
@@ -200,7 +199,7 @@ def test_a_recording_that_grows_is_followed(visitors, folder):
     path = folder / "growing.jsonl"
     page = settled(visitors("/recordings?recording=your+own+file"))
     page.get_by_text("drop it here").wait_for()
-    path.write_text(json.dumps(V2) + "\n" + json.dumps(ROW2) + "\n")
+    path.write_text(json.dumps(HEADER) + "\n" + json.dumps(ROW) + "\n")
     box = page.get_by_role("combobox", name="Recording", exact=True)
 
     def offered() -> bool:
@@ -212,16 +211,16 @@ def test_a_recording_that_grows_is_followed(visitors, folder):
     until(page, offered, "the new recording in the list")
     choose(page, "Recording", "growing.jsonl")
     drawn(page, *DEPTH)
-    until(page, lambda: line(page, DEPTH[0]) == ROW["act"], "the first row")
+    until(page, lambda: line(page, DEPTH[0]) == ROW["act_rms"], "the first row")
     with path.open("a") as file:
         for step in range(1, 31):
-            file.write(json.dumps({**ROW2, "step": step, "act_rms": [1.0, 1.0 + step], "loss": 1 / (1 + step)}) + "\n")
+            file.write(json.dumps({**ROW, "step": step, "act_rms": [1.0, 1.0 + step], "loss": 1 / (1 + step)}) + "\n")
     until(page, lambda: line(page, DEPTH[0]) == [1.0, 31.0], "the last row")
     assert row(page) == 30
     scrubber(page).press("ArrowLeft")
     until(page, lambda: line(page, DEPTH[0]) == [1.0, 30.0], "the row before")
     with path.open("a") as file:
-        file.write(json.dumps({**ROW2, "step": 31, "act_rms": [1.0, "Infinity"]}) + "\n")
+        file.write(json.dumps({**ROW, "step": 31, "act_rms": [1.0, "Infinity"]}) + "\n")
         file.write(json.dumps({"said": {"verdict": [[31, "Not finite: the signal of step 31 first at b."]]}}) + "\n")
         file.write(json.dumps({"end": "done", "reason": "", "rows": 32, "dropped": 0}) + "\n")
     status(page).filter(has_text="32 rows, ended").wait_for()

@@ -63,34 +63,6 @@ def test_an_example_in_a_link_brings_its_table_and_its_settings_and_a_method_bes
     assert address(page)["example" if name != "three tokens, layer norm" else "method"]
 
 
-@pytest.mark.parametrize(
-    ("lab_name", "query", "key", "name"),
-    [
-        (
-            "attention",
-            {"example": "example-24-the-same-with-a-causal-mask"},
-            "attention_head_preset",
-            "The same with a causal mask",
-        ),
-        ("attention", {"example": "examples-10-and-11-x-times-w"}, "attention_head_preset", "X times W"),
-        ("residual", {"example": "example-18-no-norm"}, "residual_preset", "No norm"),
-        ("gradients", {"example": "example-16-factors-below-1"}, "gradients_preset", "Factors below 1"),
-    ],
-)
-def test_an_example_is_found_by_the_number_that_its_name_had(
-    lab_name: str, query: dict[str, str], key: str, name: str
-) -> None:
-    page = linked(lab_name, **query)
-    assert page.selectbox(key=key).value == name
-    assert "There is no example" not in words(page)
-
-
-def test_an_example_whose_name_is_gone_is_said_to_be_gone() -> None:
-    page = linked("residual", example="examples-2-and-3-in-a-row-post-norm")
-    assert page.selectbox(key="residual_preset").value == next(iter(WORKED_EXAMPLES))
-    assert "There is no example with that name" in words(page)
-
-
 def test_an_example_alone_is_its_whole_address() -> None:
     for page_name, key, examples in (
         ("normalization", "normalization_preset", TABLES),

@@ -38,8 +38,7 @@ from models.labs.residual import run_sublayers
 from models.labs.tables import TABLES, WILDNESS_FACTORS, wild_table
 from models.service.questions import layer_norm
 from models.spec import RunConfig
-from models.spec.query import slug
-from tests.app_page import by_link, charts, press, sound, words
+from tests.app_page import charts, press, sound, words
 from tests.drawn import all_drawn, drawn
 from tests.labs_page import lab
 
@@ -576,13 +575,6 @@ PARTS = {
 def test_the_lab_has_seven_parts_at_most():
     assert set(PARTS) == set(CLOSER)
     assert len(CLOSER) <= 7
-
-
-def test_every_section_has_an_address(trainer_in_this_process):
-    for part, sections in CLOSER.items():
-        for heading in filter(None, sections):
-            page = by_link("normalization.py", part=slug(heading))
-            assert page.session_state["normalization_part"] == part, heading
 
 
 @pytest.mark.parametrize("part", PARTS)

@@ -71,7 +71,7 @@ def test_a_histogram_holds_every_draw(count):
 
 
 def test_the_page_draws_scores_and_dice():
-    page = by_link("attention.py", part="why-d-k", drawn="dice", dice="5")
+    page = by_link("attention.py", part="softmax-and-d-k", drawn="dice", dice="5")
     assert "Totals of 5 dice" in read(page)
     assert "Histogram of the draws" in charts(page)
     page.segmented_control(key="attention_scaling_drawn").set_value("scores")

@@ -213,7 +213,7 @@ RECORDED = """
 const logs = given.map(({ names, rows }, run) => {
   const log = new runlog.RunLog({ link: "", recording: `${run}.jsonl` })
   const sites = names.map((name) => ({ ...HEADER.sites[0], name }))
-  const steps = rows.map((values, step) => ({ ...LINE, step, act: values, grad: values }))
+  const steps = rows.map((values, step) => ({ ...LINE, step, act_rms: values, grad_rms: values }))
   for (const line of [{ ...HEADER, sites }, ...steps]) log.decoder.feed(new TextEncoder().encode(`${JSON.stringify(line)}\\n`))
   return log
 })

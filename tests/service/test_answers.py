@@ -16,7 +16,6 @@ from models.service import wire
 from models.service.messages import packed, unpacked
 from models.service.questions import QUESTIONS
 from models.spec import RunConfig
-from models.trace import Frame
 from models.training import Replays, result_of
 from tests.instruments.examples import EXAMPLES
 
@@ -83,12 +82,3 @@ def test_an_answer_crosses_the_pipe_as_what_it_is(name):
         assert getattr(value, "dtype", None) == getattr(two[place], "dtype", None) or isinstance(value, np.generic), (
             place
         )
-
-
-def test_a_frame_of_an_older_log_has_the_defaults_of_what_it_lacks():
-    frame = Frame(3, np.zeros(2), np.zeros(1), 1.0, 0.5, train_mode_loss=2.0)
-    older = {name: part for name, part in packed(frame).items() if name != "train_mode_loss"}
-    assert unpacked(Frame, packed(frame)).train_mode_loss == 2.0
-    assert np.isnan(unpacked(Frame, older).train_mode_loss)
-    with pytest.raises(KeyError):
-        unpacked(Frame, {"step": 3})

@@ -100,7 +100,6 @@ def test_whatever_an_address_says_a_setting_is_legal_and_the_note_is_harmless(
     [
         ("Layer Norm", str, Knob("", choices=dict.fromkeys(["layer norm", "x"])), "layer norm"),
         ("layer-norm", str, Knob("", choices=dict.fromkeys(["layer norm", "x"])), "layer norm"),
-        ("example-3-x", str, Knob("", choices=dict.fromkeys(["layer norm", "x"])), "x"),
         ("b,a", str, Knob("", choices=dict.fromkeys("ab"), multiple=True), ("b", "a")),
         ("", str, Knob("", choices=dict.fromkeys("ab"), multiple=True), ()),
         ("3", int, Knob("", choices=dict.fromkeys([1, 2, 3])), 3),
