@@ -189,17 +189,6 @@ def test_a_killed_writer_leaves_whole_lines(tmp_path: Path) -> None:
     assert list(recording.steps) == list(range(len(recording)))
 
 
-def test_a_path_that_cannot_be_written_is_a_warning(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("")
-    expected = train(model := net(), sgd(model), None)
-    model = net()
-    optimizer = sgd(model)
-    with pytest.warns(UserWarning, match="cannot be written"):
-        recorder = watch(model, tmp_path / "file" / "run.jsonl", optimizer=optimizer)
-    assert train(model, optimizer, recorder) == expected
-    assert not recorder.recording
-
-
 def test_no_recording_is_written_over(tmp_path: Path) -> None:
     assert len(recorded(net(), tmp_path, steps=1)) == 1
     assert len(recorded(net(), tmp_path, steps=2)) == 2

@@ -123,11 +123,6 @@ def test_rotary_positions_and_sums_of_embeddings_are_no_residuals() -> None:
     assert names(Rotary(), torch.ones(2, 5, dtype=torch.long)) == []
 
 
-def test_a_module_used_twice_has_a_site_for_each_call() -> None:
-    block = Block()
-    assert names(nn.Sequential(nn.Linear(8, 8), block, block), torch.ones(2, 8)) == ["0", "1", "1 #2"]
-
-
 def test_a_kernel_that_torch_does_not_see_is_bridged_by_its_module() -> None:
     class Opaque(torch.autograd.Function):
         @staticmethod

@@ -3,11 +3,9 @@
 import json
 from dataclasses import replace
 
-import numpy as np
 import pytest
 
 from models.insight.sentences import sentences_at
-from models.papers.judging import interval
 from models.spec import RunConfig
 from tests.insight.battery import Judged, contradictions, drawn, figures, judged, linear_accuracy, main, trained
 
@@ -50,10 +48,7 @@ def test_a_cut_net_learns_what_lines_part():
     assert linear_accuracy("circles", "mlp") < 0.65
 
 
-def test_shares_have_the_interval_of_wilson():
-    """2 of 60: the roots of (p - 1/30)^2 = z^2 p (1 - p) / 60."""
-    for p in interval(np.arange(60) < 2)[1:]:
-        assert (p - 1 / 30) ** 2 == pytest.approx(1.96**2 * p * (1 - p) / 60)
+def test_wrong_words_are_counted():
     wrong = [replace(HEALTHY, outcome="gets stuck"), replace(HEALTHY, kinds=("vanishing",))]
     shares = {figure.name: figure.value for figure in figures([HEALTHY] * 3 + wrong)}
     assert shares["healthy, and does not learn"] == 1 / 4

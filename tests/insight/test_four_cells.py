@@ -68,11 +68,6 @@ def test_with_the_residual_alone_it_blows_up_by_step_3(seed):
     assert len(trace) == trace.divergence.step + 1
 
 
-@pytest.mark.full
-def test_one_run_of_the_default_learns_as_its_seed_does_among_several():
-    assert finished(RunConfig(), 300).loss[LAST].mean() < 0.03
-
-
 def preset(name: str) -> tuple[RunConfig, str]:
     """The configuration of a preset, and where it says to look."""
     return PRESETS[name], TEXTS(name)

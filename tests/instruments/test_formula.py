@@ -14,7 +14,7 @@ from scipy import integrate
 from scipy import stats as scipy_stats
 
 from components.charts.colour import SIGNAL
-from components.instruments.formula import FORMULA, factors, prediction_chart
+from components.instruments.formula import factors, prediction_chart
 from models.insight import signal_at_init
 from models.insight.formula import formula_sentence, geometric_mean, relative_to_last
 from models.insight.gaussian import moments
@@ -174,6 +174,7 @@ def test_one_layer_pre_norm_gives_the_closed_form_of_the_table():
         ("relu", 0.5, 0.3989, 0.3408, 0.5),
         ("gelu", 0.4252, 0.2821, 0.3456, 0.4559),
         ("silu", 0.3558, 0.2066, 0.3131, 0.3795),
+        ("selu", 1.0, 0.0, 1.0, 1.0716),  # the fixed point of 1706.02515
         ("tanh", 0.3943, 0.0, 0.3943, 0.4644),
         ("sigmoid", 0.2934, 0.5, 0.0434, 0.0448),
         ("identity", 1.0, 0.0, 1.0, 1.0),
@@ -288,4 +289,3 @@ def test_a_narrow_deep_net_strays_with_a_skip_too_unless_a_norm_holds_the_sum_or
     assert over_the_law("residual only", 16) < 0.5 * over_the_law("residual only", 64)
     for normed in ("pre-norm", "post-norm"):
         assert over_the_law(normed, 16) == pytest.approx(1, abs=0.25)
-    assert "A norm keeps the stream at its law, but not the gradient" in FORMULA.help

@@ -9,10 +9,9 @@ from torch.func import functional_call, grad, vmap
 from torch.nn.functional import cross_entropy
 
 from components.charts.colour import NORM
-from components.instruments.health import HEALTH, by_block, signal_chart, spread_chart, update_chart
+from components.instruments.health import by_block, signal_chart, spread_chart, update_chart
 from models.insight.health import last_update, noise_sentence, update_sentence
 from models.instruments.health import adam_state, gates_and_gains, health, signal_and_noise
-from models.lessons.glossary import ENTRIES
 from models.spec import ARRANGEMENTS, RunConfig
 from models.trace import Columns, Frame, trace_of
 from models.training import Replays, Run, result_of
@@ -276,14 +275,6 @@ def test_adams_first_update_is_one_to_a_few_per_cent(width, lr, share):
     run = Run(RunConfig(depth=2, width=width, batch=32, steps=10, device="cpu", optimizer="adam", lr=lr))
     run.advance(1)
     assert run.frames[0].update_to_weight == pytest.approx(share, rel=0.15)
-    assert (
-        "Adam's first updates are one to a few per cent (measured at widths 64 and 256) where the gradient"
-        in HEALTH.help
-    )
-    assert (
-        "Adam's first updates are one to a few per cent (measured at widths 64 and 256)"
-        in ENTRIES["update to weight"].senses[0].text
-    )
 
 
 def test_the_last_update_is_that_of_the_last_frame_that_measured_one():

@@ -91,18 +91,6 @@ def test_from_the_printed_token_and_chained_from_the_right_one():
     close(second.after, [0.226, 1.096, -1.322])
 
 
-def test_pre_norm_of_the_same_token():
-    (step,) = steps_of("Pre-norm")
-    close(step.branch_input, [0.267, 1.069, -1.336])
-    close(step.after, [1.5, 3.0, -1.8], 9)
-
-
-def test_three_tokens_by_themselves():
-    names = [name for name in WORKED_EXAMPLES if name.endswith("token, F = 0")]
-    found = [steps_of(name)[0].after for name in names]
-    close(found, [[0.267, 1.069, -1.336], [1.389, -0.463, -0.926], [0.889, -1.397, 0.508]])
-
-
 def test_the_sum_keeps_the_token_and_f_0_is_the_identity():
     (step,) = steps_of("No norm")
     close(step.after, [2.3, 3.2, -0.6], 9)

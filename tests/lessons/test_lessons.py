@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
 from streamlit.testing.v1 import AppTest
 
 from components.lessons.runs import is_at_end, is_waiting_for_rows, lesson_chart, nets_by_label
@@ -167,62 +166,11 @@ def test_layer_and_rms_norm_let_samples_become_alike_and_batch_norm_holds_them_a
     assert ends["batch norm"] == pytest.approx(0.37, abs=0.05)
 
 
-def test_the_cosine_of_samples_under_batch_norm_settles_near_a_third_by_hand() -> None:
-    """ReLUs of numbers that have nothing in common have the cosine E[relu]^2 / E[relu^2] = 1 / pi."""
-    source, found = np.random.default_rng(5), []
-    x = source.standard_normal((128, 256))
-    for _ in range(32):
-        y = x @ source.standard_normal((256, 256)) / 16
-        x = np.maximum((y - y.mean(0)) / y.std(0), 0)
-        unit = x / np.linalg.norm(x, axis=1, keepdims=True)
-        cosines = unit @ unit.T
-        found.append(cosines[~np.eye(128, dtype=bool)].mean())
-    assert found[-1] == pytest.approx(1 / np.pi, abs=0.06)
-
-
-def test_adams_first_step_is_the_learning_rate_however_small_the_gradient_down_to_its_epsilon() -> None:
-    moved = {}
-    for size in (1.0, 1e-4, 1e-7, 1e-8, 1e-10):
-        weight = torch.ones(1, dtype=torch.float64, requires_grad=True)
-        optimizer = torch.optim.Adam([weight], lr=0.003)
-        weight.grad = torch.full_like(weight, size)
-        optimizer.step()
-        moved[size] = 1 - weight.item()
-    assert [moved[size] for size in (1.0, 1e-4, 1e-7)] == pytest.approx([0.003] * 3, rel=0.1)
-    assert moved[1e-8] == pytest.approx(0.0015, rel=1e-3)
-    assert moved[1e-10] < 0.0001
-
-
 def test_in_a_plain_net_the_updates_of_all_blocks_are_equally_tiny() -> None:
     """Beside the law: a weight's gradient goes as what is read times what is told, v^(l/2) v^((L-l)/2) for every l."""
     deep, shallow = (before_training(residual=False, norm="none", depth=depth).weight_grad_rms[0] for depth in (32, 4))
     assert np.ptp(np.log10(deep)) < 1.2
     assert np.median(deep) < 1e-3 * np.median(shallow)
-
-
-def test_a_norm_before_the_branch_holds_what_it_reads_and_not_the_stream() -> None:
-    one = Run(RunConfig(steps=1), frames=False)
-    read: list[float] = []
-    for name, module in one.model.named_modules():
-        if name.endswith("norm_in"):
-            module.register_forward_hook(
-                lambda _module, _given, out: read.append(out.detach().square().mean().sqrt().item())
-            )
-    x, _ = one.next_batch()
-    one.model(x)
-    assert len(read) == 32
-    assert np.ptp(read) < 0.02
-    stream = before_training().act_rms[0]
-    assert stream[-1] / stream[0] == pytest.approx((1 + 32 / 2) ** 0.5, rel=0.15)  # the root of 1 + vL
-
-
-def test_at_the_first_step_of_rezero_embedding_head_and_gates_move_and_no_weight_of_a_block() -> None:
-    one = Run(next(cfg for name, cfg in LESSONS["gates"].nets.items() if name == "ReZero"), frames=False)
-    before = {name: p.detach().clone() for name, p in one.model.named_parameters()}
-    one.advance(1)
-    moved = {name for name, p in one.model.named_parameters() if not torch.equal(p, before[name])}
-    assert {name.partition(".")[0] for name in moved} == {"embed", "stream", "head"}
-    assert all(name.endswith(".gate") for name in moved if name.startswith("stream"))
 
 
 def lessons(**query: str) -> AppTest:

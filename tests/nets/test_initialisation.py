@@ -8,7 +8,6 @@ import torch
 from models.nets import INITS, build_model
 from models.spec import ARRANGEMENTS, RunConfig
 from models.spec.scales import deepnorm_gain, initial_gate, scale_value
-from models.spec.vocabulary import INITS as NAMED
 
 WIDTH, EXPANSION, DEPTH = 256, 2, 3
 NETS = {
@@ -191,5 +190,3 @@ def test_torch_draws_biases_from_the_range_of_its_weights_and_this_app_starts_th
     assert bias.var().item() == pytest.approx(1 / (3 * 64), rel=0.05)
     ours = [p for name, p in build_model(RunConfig(init="torch")).named_parameters() if name.endswith("bias")]
     assert all(not one.any() for one in ours)
-    said = NAMED["torch"].description
-    assert "PyTorch draws its biases from the same range, here they start at 0" in said

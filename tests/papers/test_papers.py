@@ -241,19 +241,6 @@ def through_torch(make: Callable[[int], torch.nn.Module], layers: int, *, width:
     return float(forward.detach() ** (1 / len(others))), float(back ** (1 / len(others)))
 
 
-@pytest.mark.parametrize(("name", "factor"), [("kaiming_normal_", 1.0), ("xavier_normal_", 0.5)])
-def test_torchs_own_initialisations_keep_and_halve_the_mean_square(name: str, factor: float) -> None:
-    def layer(width: int) -> torch.nn.Module:
-        linear = torch.nn.Linear(width, width, bias=False)
-        how = {"nonlinearity": "relu"} if name.startswith("kaiming") else {}
-        getattr(torch.nn.init, name)(linear.weight, **how)
-        return torch.nn.Sequential(torch.nn.ReLU(), linear)
-
-    forward, back = through_torch(layer, 16)
-    assert forward == pytest.approx(factor, rel=0.05)
-    assert back == pytest.approx(factor, rel=0.05)
-
-
 def test_torchs_own_batch_norm_makes_gradients_grow_by_pi_over_pi_minus_one() -> None:
     def layer(width: int) -> torch.nn.Module:
         linear = torch.nn.Linear(width, width, bias=False)
@@ -301,29 +288,6 @@ def test_with_batch_norm_the_correlation_tends_to_a_power_of_its_own() -> None:
     found = numbers.shattered()
     law, normed = (found[name]["residual with batch norm"] for name in ("law", "correlation"))
     assert normed.mean(0) == pytest.approx(law, rel=0.12)
-
-
-def test_a_branch_behind_batch_norm_has_the_share_one_over_its_depth() -> None:
-    """By hand, with torch's batch norm: x + w2 relu(w1 BN(x))."""
-    torch.manual_seed(2)
-    x, shares = torch.randn(256, 128), []
-    for _ in range(24):
-        w1, w2 = (torch.randn(128, 128) * (2 / 128) ** 0.5 for _ in range(2))
-        branch = (torch.nn.BatchNorm1d(128)(x) @ w1).relu() @ w2
-        x = (x + branch).detach()
-        shares.append((branch.square().mean() / x.square().mean()).item())
-    assert (np.arange(1, 25) * shares)[12:].mean() == pytest.approx(1, abs=0.1)
-
-
-def test_paths_of_random_branches_have_binomial_lengths() -> None:
-    """By hand: the gradient of x + J x over 10 blocks, split by how many J it passed; |J g|^2 is half of |g|^2."""
-    source, width, blocks = np.random.default_rng(9), 256, 10
-    paths = [source.standard_normal(width)] + [np.zeros(width)] * blocks
-    for _ in range(blocks):
-        branch = source.standard_normal((width, width)) * np.sqrt(0.5 / width)
-        paths = [paths[0], *(paths[k] + branch @ paths[k - 1] for k in range(1, blocks + 1))]
-    squares = np.array([(one**2).sum() for one in paths])
-    assert (np.arange(blocks + 1) * squares).sum() / squares.sum() == pytest.approx(blocks / 3, rel=0.1)
 
 
 def test_attention_by_hand_makes_tokens_alike_faster_than_exponentially_and_a_skip_does_not() -> None:
@@ -428,18 +392,6 @@ def of_weights(he: float, xavier: float, *losses: float) -> str:
         name: ending(*[loss] * 10) for name, loss in zip(("He, trained", "Xavier, trained"), losses, strict=True)
     }
     return PAPERS["he-weights"].finding(values).answer
-
-
-def test_without_the_factor_two_a_signal_keeps_half_as_many_halves() -> None:
-    """Thirty halvings of the mean square are fifteen of the RMS, in torch's own layers."""
-    torch.manual_seed(3)
-    x = torch.randn(64, 1024)
-    start = x.square().mean()
-    for _ in range(30):
-        x = (x @ torch.nn.init.xavier_normal_(torch.empty(1024, 1024))).relu()
-    assert float((x.square().mean() / start).log2()) == pytest.approx(-30, abs=1.5)
-    assert "2^{-30}$ of the mean square" in PAPERS["he-weights"].why
-    assert "2^{-15}$ of the signal's RMS" in " ".join(PAPERS["he-weights"].why.split())
 
 
 def test_weights_are_judged_by_their_factors_and_by_which_net_learns() -> None:

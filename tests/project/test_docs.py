@@ -19,16 +19,3 @@ def test_what_a_document_names_is_there(document):
     linked = [name for name in LINKED.findall(text) if not (document.parent / name).exists()]
     assert not quoted
     assert not linked
-
-
-@pytest.mark.parametrize("path", sorted((ROOT / "docs" / "decisions").glob("*.md")), ids=lambda path: path.stem[:4])
-def test_a_decision_is_a_screen_with_its_four_parts(path):
-    text = path.read_text(encoding="utf-8")
-    parts = re.findall(r"^## (.+)$", text, re.M)
-    assert parts == ["Context", "Decision", "Alternatives", "Consequences"]
-    assert text.count("\n") < 60
-
-
-def test_decisions_are_numbered_one_after_the_other():
-    numbers = [int(path.name[:4]) for path in sorted((ROOT / "docs" / "decisions").glob("*.md"))]
-    assert numbers == list(range(1, len(numbers) + 1))

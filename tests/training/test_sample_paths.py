@@ -8,14 +8,12 @@ from models.insight.path_outcome import (
     APART,
     FLY,
     MERGE,
-    SIMILAR,
     VANISH,
     drawn_angles,
     path_details,
     path_outcome,
     unseparated,
 )
-from models.insight.verdict import directions
 from models.spec import RunConfig
 from models.tasks import open_task
 from models.tasks.base import class_round_robin
@@ -127,14 +125,6 @@ def test_size_and_direction_have_a_rule_each(size, cosine, words):
     picture = {"ten_size": np.array([[1.0] * 10, [size] * 10]), "ten_cosine": np.array([0.0, cosine])}
     assert ", ".join([path_outcome(picture), *path_details(picture)]).replace("\u00a0", " ") == words
     assert unseparated(picture) == [False, size < 0.1 or cosine > 0.955]
-
-
-@pytest.mark.parametrize(("outcome", "cosine"), [(APART, 0.694), (SIMILAR, 0.696), (SIMILAR, 0.954), (MERGE, 0.956)])
-def test_a_verdict_and_the_picture_share_a_rule(outcome, cosine):
-    picture = {"ten_size": np.ones((2, 10)), "ten_cosine": np.array([0.0, cosine])}
-    assert path_outcome(picture) == outcome
-    words = {APART: "in different", SIMILAR: "similar, but still distinct", MERGE: "in nearly the same"}
-    assert directions(cosine).startswith(words[outcome])
 
 
 @pytest.mark.parametrize(

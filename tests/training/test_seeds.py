@@ -7,7 +7,6 @@ import pytest
 import torch
 
 from addnorm.probe import MAX_STACKED_NUMBERS
-from models.nets import build_model, stack_nets
 from models.spec import ARRANGEMENTS, RunConfig
 from models.trace import SCALARS
 from models.training import Run, SeedRuns
@@ -133,16 +132,6 @@ def test_a_seed_does_not_see_which_others_train_beside_it():
     cfg = RunConfig(**TRANSFORMER, clip=0.5)
     assert_close(together(cfg, seeds=(3,)), together(cfg)[1:2], rtol=1e-4)
     assert_close(together(cfg, seeds=(3, 3)), one_by_one(cfg, (3, 3)), rtol=1e-3)
-
-
-def test_parameters_keep_their_names_and_gain_the_seed_axis():
-    cfg = RunConfig.arranged("DLCL", **TRANSFORMER, qk_norm=True)
-    nets = [build_model(replace(cfg, seed=seed)) for seed in SEEDS]
-    shared = dict(stack_nets(nets, cfg.tokens).named_parameters())
-    for name, parameter in nets[0].named_parameters():
-        assert shared[name].numel() == len(SEEDS) * parameter.numel(), name
-        assert len(shared[name]) == len(SEEDS), name
-    assert shared.keys() == dict(nets[0].named_parameters()).keys()
 
 
 @pytest.mark.parametrize(
