@@ -65,24 +65,6 @@ def test_no_number_depends_on_the_size_of_the_stream(size):
     assert site_numbers(size * x) == pytest.approx(site_numbers(x), rel=1e-9)
 
 
-def test_identical_tokens_are_one_direction():
-    x = random(2, 1, 8).repeat(1, 5, 1)
-    assert site_numbers(x) == pytest.approx({"cosine": 1, "spread": 0, "rank": 1, "participation": 1}, abs=1e-6)
-
-
-def test_orthogonal_tokens_of_one_length_use_every_direction():
-    x = 3 * torch.eye(4, dtype=torch.float64)[None]
-    # The mean of n orthonormal vectors has the length 1/sqrt(n), so 1 - 1/n of the squares are left.
-    assert site_numbers(x) == pytest.approx(
-        {"cosine": 0, "spread": math.sqrt(3 / 4), "rank": 4, "participation": 4}, abs=1e-9
-    )
-
-
-def test_opposite_tokens_are_one_line_and_two_points():
-    x = torch.tensor([[[1.0, 2.0], [-1.0, -2.0]]], dtype=torch.float64)
-    assert site_numbers(x) == pytest.approx({"cosine": -1, "spread": 1, "rank": 1, "participation": 1}, abs=1e-6)
-
-
 def test_vectors_without_a_direction_are_left_out_and_what_is_not_finite_has_no_numbers():
     x = torch.tensor([[[1.0, 0.0], [0.0, 0.0], [1.0, 1.0]]], dtype=torch.float64)
     assert mean_cosines(x).item() == pytest.approx(2**-0.5)
@@ -154,16 +136,6 @@ def test_entropy_and_logits_are_those_of_numpy_row_by_row(mask):
     assert found["entropy"] == pytest.approx(np.mean([entropy[0], entropy[1]]), rel=1e-4)
     assert found["sharpest"] == pytest.approx(min(np.mean(entropy[0]), np.mean(entropy[1])), rel=1e-4)
     assert found["max_logit"] == pytest.approx(largest, rel=1e-4)
-
-
-@pytest.mark.parametrize(("gain", "entropy"), [(0.0, 1.0), (1e4, 0.0)])
-def test_even_attention_has_all_the_entropy_and_a_decided_one_none(gain, entropy):
-    module = attention_modules(still_at(RunConfig(**TINY | ROWS)).model)[0]
-    with torch.no_grad():
-        module.w_q.weight.mul_(gain)
-    found = attention_numbers(module, random(4, 8, 16).float())
-    assert found["entropy"] == pytest.approx(entropy, abs=0.01)
-    assert found["max_logit"] == pytest.approx(0) if gain == 0 else found["max_logit"] > 1000
 
 
 def test_the_share_of_queries_and_keys_is_that_of_the_gradient_of_the_step():

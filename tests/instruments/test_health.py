@@ -11,7 +11,7 @@ from torch.nn.functional import cross_entropy
 from components.charts.colour import NORM
 from components.instruments.health import by_block, signal_chart, spread_chart, update_chart
 from models.insight.health import last_update, noise_sentence, update_sentence
-from models.instruments.health import adam_state, gates_and_gains, health, signal_and_noise
+from models.instruments.health import adam_state, gates_and_gains, health
 from models.spec import ARRANGEMENTS, RunConfig
 from models.trace import Columns, Frame, trace_of
 from models.training import Replays, Run, result_of
@@ -66,22 +66,6 @@ def test_signal_and_noise_are_those_of_per_sample_gradients(net, parts):
     # Of a micro-batch of m samples the covariance is a sample's divided by m.
     assert found.noise_trace == pytest.approx(noise * 8 / parts, rel=1e-3)
     assert found.gradient_square == pytest.approx((g.mean(0) ** 2).sum() - noise / parts, rel=1e-3, abs=1e-3 * noise)
-
-
-def test_the_noise_scale_of_gradients_whose_noise_is_known():
-    random = np.random.default_rng(0)
-    truth, spread, size, parts, draws = random.normal(size=50), 3.0, 4, 8, 4000
-    g = truth + spread / size**0.5 * random.normal(size=(draws, parts, 50))
-    small, big = (g**2).sum(-1).mean(1), (g.mean(1) ** 2).sum(-1)
-    signal, noise = signal_and_noise(small, big, parts)
-    assert signal.mean() == pytest.approx((truth**2).sum(), rel=0.02)
-    assert noise.mean() == pytest.approx(50 * spread**2 / size, rel=0.02)
-
-
-def test_signal_and_noise_by_hand():
-    # |g|^2 = |G|^2 + tr/B with |G|^2 = 3 and tr = 8: 7 at batch 2, 4 at batch 8, which is four of them
-    signal, noise = signal_and_noise(np.array(7.0), np.array(4.0), 4)
-    assert (signal, 2 * noise) == (pytest.approx(3), pytest.approx(8))
 
 
 def test_equal_samples_have_no_noise_and_a_signal_without_bound():

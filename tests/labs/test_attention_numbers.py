@@ -110,11 +110,6 @@ def test_without_scaling_the_softmax_of_wide_heads_saturates():
     assert raw.slope < scaled.slope / 3
 
 
-def test_error_22_by_the_root_of_d_model_scores_of_many_heads_come_out_too_small():
-    wrong = score_statistics(64, divisor=512**0.5)
-    assert wrong.variance == pytest.approx(1 / 8, rel=0.15)
-
-
 @pytest.mark.parametrize("mean", [0.0, 0.5, 1.0])
 def test_scores_of_entries_with_a_mean_have_the_mean_and_variance_of_the_closed_form(mean):
     raw, scaled, by_size = statistics_by_divisor(64, [1.0, 8.0, 64.0], mean=mean)
@@ -127,10 +122,6 @@ def test_scores_of_entries_with_a_mean_have_the_mean_and_variance_of_the_closed_
     assert raw.variance == pytest.approx(np.einsum("ij,ij->i", q, k).var())
     if not mean:  # divided by d_k the head looks everywhere alike
         assert by_size.entropy == pytest.approx(2.073, abs=1e-3) != pytest.approx(np.log(8), abs=1e-3)
-
-
-def test_sinusoidal_positions():
-    close(sinusoids(np.arange(2), 4), [[0, 1, 0, 1], [0.841, 0.540, 0.010, 1.000]])
 
 
 def test_shapes_of_many_heads():
@@ -146,13 +137,6 @@ def test_the_weights_of_cat_are_no_softmax():
     row = ROWS['Weights of "cat"']
     assert row.kind == WEIGHTS != SCORES
     assert sum(row.numbers) == pytest.approx(1.40)
-
-
-def test_causal_mask():
-    weights = projected("The same with a causal mask").weights
-    np.testing.assert_allclose(weights.sum(1), 1)
-    np.testing.assert_array_equal(weights[0], [1, 0, 0])
-    np.testing.assert_array_equal(np.triu(weights, 1), 0)
 
 
 def test_a_recurrent_cell_needs_n_steps_and_attention_one():
