@@ -8,7 +8,6 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
-from streamlit.elements.lib.mutable_tab_container import TabContainer
 
 from components.charts.depth import DEFAULT_ROLES, depth_profile, named_series
 from components.charts.parts import Figure, title_of
@@ -31,13 +30,13 @@ class OpenPart(Settings):
     part: Annotated[str, Knob("Part", choices={})] = ""
 
 
-def part_tabs(key: str, titles: Sequence[str]) -> Sequence[TabContainer]:
+def part_tabs(key: str, titles: Sequence[str]) -> Sequence[Any]:
     """Returns a tab for each title. Pages draw all of them: settings of one tab act in others and in the address."""
     form.keep(OpenPart, key, OpenPart(titles[0]), legal={"part": titles})
     return st.tabs(titles, key=f"{key}_part", on_change="rerun")
 
 
-def is_drawn(*tabs: TabContainer) -> bool:
+def is_drawn(*tabs: Any) -> bool:
     """Whether to draw one of these tabs of a page: a class that is shown a part waits for no other."""
     return shown_state() is None or any(tab.open for tab in tabs)
 

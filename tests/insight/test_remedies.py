@@ -181,8 +181,8 @@ def test_pre_norm_is_named_as_what_helps_a_post_norm_transformer_of_48_blocks():
         "post-norm", net="transformer", task="book", depth=48, width=16, lr=0.003, batch=8, steps=150, device="cpu"
     )
     helping, tried = offered(cfg, diverged=False)
-    assert "placement pre-norm" in [one.label for one in helping]
-    best = tried["placement pre-norm"]
+    assert "pre-norm" in [one.label for one in helping]
+    best = tried["pre-norm"]
     assert LONGER_TRIAL_STEPS < best.steps <= LONGEST_TRIAL_STEPS
     assert best.learns
     assert best.held_out < 0.9 * loss_of_guessing("book")
