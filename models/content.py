@@ -1,4 +1,4 @@
-"""The app's texts: the files of `content/<language>/`, reloaded when they change.
+"""The app's texts: the files of `content/<language>/` and the words of exhibits, reloaded when they change.
 
 A text is Markdown with TOML between two lines of +++: a title, and sections under second-level headings. Placeholders
 are filled with measured values: `{loss}` with three significant digits, `{loss:1}` with one, `{loss:.1%}` in Python's
@@ -8,7 +8,8 @@ have no placeholders.
 Pages take their sentences from `Texts`, which are files of sections without front matter.
 
 Another language is another folder, an edition. Its files have the same names and headings; missing parts fall back to
-English. Nets, options and judges are those of the English file; `[words]` translates the names of options and nets.
+English. The words of an exhibit are `words.md` in its folder, those of an edition `words.<language>.md`. Nets, options
+and judges are those of the English file; `[words]` translates the names of options and nets.
 """
 
 import inspect
@@ -27,6 +28,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from addnorm.words import number
+from models.exhibits import FOLDER as EXHIBITS
 from models.log import event
 
 FOLDER = Path(__file__).parents[1] / "content" / "en"  # the complete edition
@@ -62,8 +64,8 @@ class Document:
 
     @property
     def key(self) -> str:
-        """File name without extension and leading number."""
-        return re.sub(r"^\d+-", "", self.path.stem)
+        """File name without extension and leading number; of an exhibit's words the name of its folder."""
+        return re.sub(r"^\d+-", "", self.path.parent.name if self.path.name.startswith("words.") else self.path.stem)
 
     def fault(self, problem: str, fragment: str = "", line: int = 1) -> ContentError:
         """The error of the first line that contains `fragment`, or of `line`."""
@@ -254,6 +256,16 @@ def missing_parts(text: Document, translation: Document) -> list[str]:
     return missing
 
 
+def paths(files: str, language: str) -> dict[str, Path]:
+    """Files of an edition by name, such as "lessons/*.md"; `exhibits/maps/new/words.md` is called "maps/new.md"."""
+    folder = FOLDER.parent / language
+    by_name = {path.relative_to(folder).as_posix(): path for path in folder.glob(files)}
+    words = "words.md" if language == FOLDER.name else f"words.{language}.md"
+    for path in EXHIBITS.glob(f"{files.removesuffix('.md')}/{words}") if files.endswith(".md") else ():
+        by_name[f"{path.parent.relative_to(EXHIBITS).as_posix()}.md"] = path
+    return dict(sorted(by_name.items()))
+
+
 class Content(Mapping[str, T]):
     """Contents of some files by key, in the reader's edition.
 
@@ -271,29 +283,30 @@ class Content(Mapping[str, T]):
         self._load(FOLDER.name)
 
     def _file_stamps(self, language: str) -> list[tuple[Path, int, int]]:
-        folders = {FOLDER, FOLDER.parent / language}
-        paths = sorted(
-            path for files in (self._files, *self._also) for folder in folders for path in folder.glob(files)
+        watched = sorted(
+            path
+            for files in (self._files, *self._also)
+            for name in {FOLDER.name, language}
+            for path in paths(files, name).values()
         )
-        return [(path, path.stat().st_mtime_ns, path.stat().st_size) for path in paths]
+        return [(path, path.stat().st_mtime_ns, path.stat().st_size) for path in watched]
 
     def _load(self, language: str) -> None:
         self._stamps[language] = self._file_stamps(language)
         self._checked_at[language] = time.monotonic()
-        texts = [read(path) for path in sorted(FOLDER.glob(self._files))]
+        texts = {name: read(path) for name, path in paths(self._files, FOLDER.name).items()}
+        translated = paths(self._files, language)
         missing = []
-        to_translate = [] if language == FOLDER.name else list(texts)
-        for index, text in enumerate(to_translate):
-            path = FOLDER.parent / language / text.path.relative_to(FOLDER)
-            if path.exists():
-                translation = read(path)
-                missing += [f"{path.name}: {name}" for name in missing_parts(text, translation)]
-                texts[index] = merged_edition(text, translation)
+        for name, text in [] if language == FOLDER.name else [*texts.items()]:
+            if name in translated:
+                translation = read(translated[name])
+                missing += [f"{Path(name).name}: {lacking}" for lacking in missing_parts(text, translation)]
+                texts[name] = merged_edition(text, translation)
             else:
-                missing.append(path.name)
+                missing.append(Path(name).name)
         if missing:
             event("content_untranslated", language=language, lacks=len(missing), first=missing[0])
-        self._contents[language] = self._parse(texts)
+        self._contents[language] = self._parse([*texts.values()])
 
     def _current(self) -> dict[str, T]:
         language = edition()

@@ -1,11 +1,13 @@
 """Which headings the program asks its texts for, read from the source: also where the heading is a variable."""
 
 import ast
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+from components.instruments import INSTRUMENTS
 from components.labs.entrance import LEADS
 from components.playground.presets import PRESETS
 from components.shell.hidden_parts import PARTS
@@ -25,13 +27,13 @@ FROM_TABLES = {
     "components.start.cells: self.name": {cell.name for cell in CELLS},
     "components.start.ways: reader": {*CARDS},
     "components.start.ways: label": {label for pages in CARDS.values() for _, label, _ in pages},
-    "components.instruments.surgery: operation": {*OPERATIONS},
+    "exhibits.instruments.surgery.page: operation": {*OPERATIONS},
     "components.teacher.handout: name": {*PARTS},
     "components.labs.entrance: box": {*LEADS},
     "components.labs.entrance: settings.norm": {"post-norm", "pre-norm"},
     "components.playground.presets: name": {*PRESETS},
 }
-EXPLAINED = {"explanation"}  # the section that every instrument's panel draws
+INSTRUMENT = re.compile(r"exhibits\.instruments\.\w+\.page")
 
 
 @dataclass(frozen=True)
@@ -65,8 +67,13 @@ class Module:
         }
 
     def calls(self) -> Iterator[Called]:
-        """Every call of a text, and every instrument, whose panel calls its own."""
+        """Every call of a text, and the sections of an instrument that are drawn around its page."""
         opened = OPENED | self.texts
+        if INSTRUMENT.fullmatch(self.name):
+            made = self.texts[f"{self.name}.WORDS"]
+            needs = {instrument.folder: instrument.needs for instrument in INSTRUMENTS.values()}
+            headings = {"explanation", "unfit"} if needs[self.name.split(".")[2]] else {"explanation"}
+            yield Called(ast.literal_eval(made.args[0]), self.name, headings, set(), _words(made))
         names = {node.id: f"{self.name}.{node.id}" for node in ast.walk(self.tree) if isinstance(node, ast.Name)}
         for node in [node for node in ast.walk(self.tree) if isinstance(node, ast.ImportFrom)]:
             names |= {alias.asname or alias.name: f"{node.module}.{alias.name}" for alias in node.names}
@@ -76,10 +83,6 @@ class Module:
             at = f"{self.name}:{node.lineno}"
             if made is not None:
                 yield self._called(made, at, node, function)
-            for word in node.args if _is(node.func, "Instrument") else ():
-                if ast.unparse(word) in names and names[ast.unparse(word)] in opened:
-                    made = opened[names[ast.unparse(word)]]
-                    yield Called(ast.literal_eval(made.args[0]), at, EXPLAINED, set(), _words(made))
 
     def _nodes(
         self, tree: ast.AST, function: ast.FunctionDef | None
@@ -161,7 +164,8 @@ def modules() -> list[Module]:
 
 MODULES = [
     Module(".".join(path.relative_to(ROOT).with_suffix("").parts), path.read_text("utf-8"))
-    for room in ("models", "components", "pages")
+    for room in ("models", "components", "pages", "exhibits")
     for path in ROOT.glob(f"{room}/**/*.py")
+    if not path.name.startswith("test_")
 ]
 OPENED = {name: made for module in MODULES for name, made in module.texts.items()}

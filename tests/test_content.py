@@ -13,7 +13,6 @@ from addnorm.words import number
 from models import content
 from models.claims.claims import CLAIMS, claim
 from models.content import (
-    FOLDER,
     Content,
     ContentError,
     fill,
@@ -213,8 +212,8 @@ def test_an_edition_is_read_in_its_language_and_what_it_lacks_in_english(monkeyp
 def test_negative_numbers_have_the_formatter_s_sign() -> None:
     sign = number(-0.5)[0]
     other = re.compile(rf"(?<![\w)])[{'-−–'.replace(sign, '')}](?=[\d.{{]+)")
-    rooms = [file for room in ("components", "models", "addnorm") for file in (FOLDER.parents[1] / room).rglob("*.py")]
-    for file in [*FOLDER.parent.rglob("*.md"), *FOLDER.parent.rglob("*.toml"), *rooms]:
+    rooms = [ROOT / room for room in ("components", "models", "addnorm", "exhibits", "content")]
+    for file in [path for room in rooms for kind in ("py", "md", "toml") for path in room.rglob(f"*.{kind}")]:
         assert not other.search(file.read_text(encoding="utf-8")), file
 
 
@@ -230,6 +229,7 @@ def test_all_that_the_player_says_by_pattern_is_said_somewhere() -> None:
     files = [*(ROOT / "addnorm/player").glob("*.js"), *(ROOT / "components").rglob("*.py")]
     files += [
         *(ROOT / "models/insight").glob("*.py"),
+        *(ROOT / "exhibits").rglob("*.py"),
         ROOT / "pages/navigation.py",
         ROOT / "models/lessons/stops.py",
         ROOT / "models/spec/fields.py",
@@ -248,7 +248,7 @@ def test_every_call_of_a_text_fills_its_placeholders_and_every_text_is_called() 
     called, faults = defaultdict(set), []
     for module in modules():
         for call in module.calls():
-            sections = read(content.FOLDER / f"{call.file}.md").sections
+            sections = sections_of(call.file)
             called[call.file] |= call.headings
             faults += [(call.at, f"no “{heading}”") for heading in call.headings - sections.keys()]
             asked = [set(placeholders(sections.get(heading, ""))) for heading in call.headings]
@@ -259,7 +259,11 @@ def test_every_call_of_a_text_fills_its_placeholders_and_every_text_is_called() 
     assert faults == []
     assert len(called) > 10
     for file, headings in called.items():
-        assert set(read(content.FOLDER / f"{file}.md").sections) - headings == set(), file
+        assert set(sections_of(file)) - headings == set(), file
+
+
+def sections_of(file: str) -> dict[str, str]:
+    return read(content.paths(f"{file}.md", content.FOLDER.name)[f"{file}.md"]).sections
 
 
 SAID = """

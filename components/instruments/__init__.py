@@ -1,48 +1,79 @@
-"""The instruments below the playground's charts. Only the open one is drawn and measured.
+"""The instruments below the playground's charts: the folders of `exhibits/instruments/`, as their words announce them.
 
-CONTRIBUTING.md, "How to add", lists the parts of a new one.
+Only the open one is imported, drawn and measured. CONTRIBUTING.md, "How to add", says what a new one has.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from types import ModuleType
 from typing import Annotated
 
 import streamlit as st
 
 from components.controls import form
-from components.instruments.check import CHECK
-from components.instruments.collapse import COLLAPSE
-from components.instruments.distributions import DISTRIBUTIONS
-from components.instruments.formula import FORMULA
-from components.instruments.health import HEALTH
-from components.instruments.landscape import LANDSCAPE
-from components.instruments.lens import LENS
-from components.instruments.panel import INSTRUMENT, Instrument, InstrumentPanel
-from components.instruments.paths import PATHS
-from components.instruments.postmortem import POST_MORTEM
-from components.instruments.stream import STREAM
-from components.instruments.surgery import SURGERY
+from components.instruments.panel import INSTRUMENT, InstrumentPanel
 from components.player.view import View
 from components.server.tickets import Playhead
 from components.shell.cards import ChoiceCard, draw_cards
 from components.shell.hidden_parts import is_hidden
 from components.shell.text import badge
+from models.content import Content, Document
+from models.exhibits import part
+from models.insight.remedy import has_failed
 from models.spec.knob import Knob
 from models.spec.settings import Settings
 
-INSTRUMENTS: dict[str, Instrument] = {
-    "Formula over measurement": FORMULA,
-    "Where the gradient came from": PATHS,
-    "Stream and branches": STREAM,
-    "Distributions": DISTRIBUTIONS,
-    "Health": HEALTH,
-    "Collapse": COLLAPSE,
-    "Attention and lens": LENS,
-    "Surgery": SURGERY,
-    "Landscape": LANDSCAPE,
-    "Post-mortem": POST_MORTEM,
-    "Check this number": CHECK,
+# What an instrument may need of a run; without it, the card says the section "unfit" of its words.
+NEEDS: dict[str, Callable[[View], bool]] = {
+    "": lambda view: True,
+    "attention": lambda view: view.cfg.net == "transformer",
+    "failure": lambda view: has_failed(view.cfg, view.trace, view.row),
 }
-HIDDEN_WITH = {"Formula over measurement": "theory", "Post-mortem": "verdict"}  # the part of a page that they show
+
+
+@dataclass(frozen=True)
+class Instrument:
+    """An instrument as its words announce it: folder, place among the cards, and question.
+
+    `badge` is a key of `style.BADGES`, `needs` one of NEEDS, and `hidden_with` the part of a page that it shows.
+    """
+
+    folder: str
+    order: int
+    question: str
+    badge: str
+    needs: str
+    hidden_with: str
+    unfit_sentence: str
+
+    def unfit(self, view: View) -> str:
+        """Why the instrument has nothing to measure in a run; empty if it has."""
+        return "" if NEEDS[self.needs](view) else self.unfit_sentence
+
+    @property
+    def page(self) -> ModuleType:
+        """Its page, with `draw` and `WORDS`; imported on first use."""
+        return part("instruments", self.folder, "page")
+
+
+def _by_name(texts: list[Document]) -> dict[str, Instrument]:
+    by_name = {}
+    for text in texts:
+        front = Document(text.path, dict(text.front))
+        by_name[front.take("name", str)] = Instrument(
+            text.key,
+            front.take("order", int),
+            text.title,
+            badge=front.take("badge", str, "measured"),
+            needs=front.take("needs", str, ""),
+            hidden_with=front.take("hidden_with", str, ""),
+            unfit_sentence=text.sections.get("unfit", ""),
+        )
+        front.require_all_taken()
+    return dict(sorted(by_name.items(), key=lambda entry: entry[1].order))
+
+
+INSTRUMENTS = Content("instruments/*.md", _by_name)  # by name, in order
 
 
 @dataclass(frozen=True)
@@ -54,17 +85,17 @@ class OpenInstrument(Settings):
 
 def draw_instruments(view: View, playhead: Playhead, player: str) -> bool:
     """Draws a player's instruments as cards, and the open one. Returns whether it waits for an answer."""
-    names = [name for name in INSTRUMENTS if not (name in HIDDEN_WITH and is_hidden(HIDDEN_WITH[name]))]
-    chosen = form.keep(OpenInstrument, "", legal={"instrument": names}).instrument
+    instruments = {name: entry for name, entry in INSTRUMENTS.items() if not is_hidden(entry.hidden_with)}
+    chosen = form.keep(OpenInstrument, "", legal={"instrument": list(instruments)}).instrument
     st.subheader("Instruments", anchor=False, help="Each measures the net at the step shown.")
-    deck = [ChoiceCard(name, INSTRUMENTS[name].question, INSTRUMENTS[name].unfit(view)) for name in names]
+    deck = [ChoiceCard(name, instrument.question, instrument.unfit(view)) for name, instrument in instruments.items()]
     draw_cards("Instruments", deck, chosen, key="instruments", choose=_toggle, opens=True, brief=True)
     if chosen is None:
         return False
-    instrument = INSTRUMENTS[chosen]
+    instrument = instruments[chosen]
     with st.container(border=True, key="instrument_opened"):
         with st.container(horizontal=True, vertical_alignment="center"):
-            st.subheader(chosen, anchor=False, help=instrument.help)
+            st.subheader(chosen, anchor=False, help=instrument.page.WORDS("explanation"))
             st.markdown(instrument.question)
             st.markdown(badge(instrument.badge))
         unfit = instrument.unfit(view)
@@ -72,7 +103,7 @@ def draw_instruments(view: View, playhead: Playhead, player: str) -> bool:
             st.info(unfit)
             return False
         panel = InstrumentPanel(chosen, view, playhead, player=player)
-        instrument.draw(panel)
+        instrument.page.draw(panel)
     return panel.waiting
 
 

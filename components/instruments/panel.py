@@ -17,7 +17,6 @@ from components.shell.session import Key
 from components.shell.static_chart import static_chart
 from components.shell.visitor import address, visitor_id
 from models.answers import Question, Value
-from models.content import Texts
 from models.service.client import Requester, trainer
 from models.spec import RunConfig, plan
 from models.spec.plan import block_name
@@ -25,27 +24,6 @@ from models.spec.plan import block_name
 OTHER_SETTINGS = " of the previous settings"  # ends a caption whose measurement had other settings
 
 INSTRUMENT: Key[str | None] = Key("instrument", None)  # the name of the open one
-
-
-@dataclass(frozen=True)
-class Instrument:
-    """How an instrument is drawn, its texts (the title is its question) and its badge, a key of `style.BADGES`.
-
-    `unfit` says why the instrument has nothing to measure in a run; empty if it has.
-    """
-
-    draw: Callable[["InstrumentPanel"], None]
-    texts: Texts
-    badge: str
-    unfit: Callable[[View], str] = lambda view: ""
-
-    @property
-    def question(self) -> str:
-        return self.texts.title
-
-    @property
-    def help(self) -> str:
-        return self.texts("explanation")
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from models.service.client import Requester
 from models.spec import knobs
 from models.spec.query import escape_markdown
 
-WORDS = Texts("instruments/postmortem")
+WORDS = Texts("remedies")
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from components.instruments.lens import MAX_TEXT_CHARS
+from exhibits.instruments.lens.page import MAX_TEXT_CHARS
 from tests.attack.attack import first_row
 from tests.attack.questions import LONG, TAKEN, many_comparisons, many_configurations, many_refused_texts, types, typist
 from tests.load.server import Server

@@ -30,16 +30,16 @@ from components.charts.maps import HUES, panel
 from components.charts.parts import fixed_map
 from components.charts.tasks import sequence_table
 from components.charts.tokens import candidates_chart, token_map
-from components.instruments.collapse import rank_chart
-from components.instruments.formula import prediction_chart
-from components.instruments.health import signal_chart, spread_chart, update_chart
-from components.instruments.landscape import sharpness_chart, slice_map, spectrum_chart
-from components.instruments.paths import length_chart, share_chart
 from components.labs.autoregression.inside import revision_chart
 from components.labs.gradients.chain import chain_chart
 from components.labs.gradients.slopes import curve_chart
 from components.labs.maps import signed_map
 from components.labs.residual.memory import memory_chart
+from exhibits.instruments.collapse.page import rank_chart
+from exhibits.instruments.formula.page import prediction_chart
+from exhibits.instruments.health.page import signal_chart, spread_chart, update_chart
+from exhibits.instruments.landscape.page import sharpness_chart, slice_map, spectrum_chart
+from exhibits.instruments.paths.page import length_chart, share_chart
 from models.insight.gaussian import ACTIVATIONS
 from models.maps import MapSpec, Outcome
 from models.maps.spec import Axis
@@ -48,6 +48,7 @@ from models.spec import RunConfig
 from tests.drawn import all_drawn, looks, run
 
 COMPONENTS = Path(colour.__file__).parents[1]
+DRAWING = [*COMPONENTS.rglob("*.py"), *(COMPONENTS.parent / "exhibits").rglob("page.py")]
 QUANTITIES = {"signal": SIGNAL, "gradient": GRADIENT, "norm": NORM, "weights": WEIGHTS, "loss": LOSS}
 PAGES = ["#ffffff", "#0e1117", "#191917"]
 SITES = ("x0", "b01", "b02")
@@ -304,7 +305,7 @@ def inks(part: Any, key: str = "") -> Iterator[str]:
 
 def test_no_chart_has_a_scale_of_its_own():
     """The cells of symbols and the regions of classes are kinds, not sizes."""
-    own = {file.name for file in COMPONENTS.rglob("*.py") if 'colorscale":' in file.read_text(encoding="utf-8")}
+    own = {file.name for file in DRAWING if 'colorscale":' in file.read_text(encoding="utf-8")}
     assert own == {"tasks.py"}
 
 
@@ -317,7 +318,7 @@ def test_no_other_colour_is_written_anywhere_in_python_and_the_browser_is_told_t
         "#dfe3e8",
         "#b9c2cc",
     }  # light and dark ink, the cells of symbols
-    for file in COMPONENTS.rglob("*.py"):
+    for file in DRAWING:
         if file.name not in {"colour.py", "report.py"}:  # the second: of a file's page
             assert set(re.findall(r"#[0-9a-f]{6}\b", file.read_text(encoding="utf-8"))) <= allowed, file
     hues = {*HUES_TOLD.values()} | allowed

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from components.instruments.check import error_chart, log_rows
 from components.instruments.panel import Measured
+from exhibits.instruments.check.page import error_chart, log_rows
 from models.insight.check import check_sentence, relative_error, rounding_error
 from models.instruments.check import DIFFERENCE_STEPS, check
 from models.spec import RunConfig

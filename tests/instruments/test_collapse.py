@@ -10,7 +10,7 @@ from scipy import stats
 from torch.nn.functional import cross_entropy
 
 from addnorm.cosine import mean_cosines
-from components.instruments.collapse import rank_chart
+from exhibits.instruments.collapse.page import rank_chart
 from models.insight.collapse import attention_sentence, collapse_sentence
 from models.instruments.attention import attention_parts
 from models.instruments.collapse import attention_numbers, collapse, site_numbers

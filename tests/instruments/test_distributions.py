@@ -9,7 +9,7 @@ from scipy import stats
 
 from components.charts.colour import SIGNAL
 from components.charts.depth import Series, linear_profile
-from components.instruments.distributions import histogram_map
+from exhibits.instruments.distributions.page import histogram_map
 from models.insight.distributions import tails_sentence
 from models.instruments import INSTRUMENTS
 from models.instruments.distributions import bin_centres, distributions, histogram, kurtosis, unit_shares

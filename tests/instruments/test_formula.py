@@ -14,7 +14,7 @@ from scipy import integrate
 from scipy import stats as scipy_stats
 
 from components.charts.colour import SIGNAL
-from components.instruments.formula import factors, prediction_chart
+from exhibits.instruments.formula.page import factors, prediction_chart
 from models.insight import signal_at_init
 from models.insight.formula import formula_sentence, geometric_mean, relative_to_last
 from models.insight.gaussian import moments

@@ -9,7 +9,7 @@ from torch.func import functional_call, grad, vmap
 from torch.nn.functional import cross_entropy
 
 from components.charts.colour import NORM
-from components.instruments.health import by_block, signal_chart, spread_chart, update_chart
+from exhibits.instruments.health.page import by_block, signal_chart, spread_chart, update_chart
 from models.insight.health import last_update, noise_sentence, update_sentence
 from models.instruments.health import adam_state, gates_and_gains, health
 from models.spec import ARRANGEMENTS, RunConfig

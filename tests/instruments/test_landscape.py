@@ -11,8 +11,8 @@ import torch.nn.functional as F
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.nn.utils import parameters_to_vector
 
-from components.instruments import landscape as panel
-from components.instruments.landscape import slice_map
+from exhibits.instruments.landscape import page as panel
+from exhibits.instruments.landscape.page import slice_map
 from models.insight.landscape import (
     count_minima,
     edge_sentence,

@@ -10,8 +10,8 @@ import pytest
 import torch
 from scipy import special, stats
 
+from components.charts.lens import MAX_LABELS, distance_chart, lens_map, lens_rows, row_labels
 from components.charts.tokens import candidates_chart, token_map
-from components.instruments.lens import MAX_LABELS, distance_chart, lens_map, lens_rows, row_labels
 from models.insight.lens import lens_sentence, next_class, settling_site, with_temperature
 from models.instruments.lens import class_names, lens, token_ids
 from models.nets.norms import TokenBatchNorm

@@ -9,7 +9,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from components.instruments.paths import length_chart, share_chart
+from exhibits.instruments.paths.page import length_chart, share_chart
 from models.insight.paths import lengths_sentence, path_counts, shares_sentence
 from models.instruments import paths as module
 from models.instruments.paths import gradient_shares, path_lengths

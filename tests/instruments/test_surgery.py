@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from components.instruments.surgery import HELD_OUT, loss_chart
+from exhibits.instruments.surgery.page import HELD_OUT, loss_chart
 from models.insight.surgery import (
     OPERATIONS,
     SKIP,

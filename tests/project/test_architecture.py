@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-ROOMS = ("app.py", "pages", "components", "models")
+ROOMS = ("app.py", "pages", "components", "models", "exhibits")
 
 
 def module_of(path: Path) -> str:
@@ -19,7 +19,12 @@ def module_of(path: Path) -> str:
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
-SOURCES = {module_of(path): path for room in ROOMS for path in (sorted((ROOT / room).rglob("*.py")) or [ROOT / room])}
+SOURCES = {
+    module_of(path): path
+    for room in ROOMS
+    for path in (sorted((ROOT / room).rglob("*.py")) or [ROOT / room])
+    if not path.name.startswith("test_")
+}
 
 
 def resolved(node: ast.Import | ast.ImportFrom) -> list[str]:
@@ -79,7 +84,7 @@ def modules(*rooms: str) -> list[str]:
 
 
 def ours(module: str) -> bool:
-    return within(module, ("app", "pages", "components", "models"))
+    return within(module, ("app", "pages", "components", "models", "exhibits"))
 
 
 # --- the direction ---
@@ -93,6 +98,7 @@ WEB = (
     "models.answers",
     "models.labs",
     "models.content",
+    "models.exhibits",
     "models.experiment",
     "models.lessons",
     "models.claims",
@@ -130,7 +136,8 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     ),
     "models.training": ("models.nets", "models.tasks", "models.spec", "models.trace"),
     "models.labs": ("models.content", "models.spec"),
-    "models.content": ("models.log",),
+    "models.content": ("models.exhibits", "models.log"),
+    "models.exhibits": (),
     "models.experiment": (
         "models.content",
         "models.answers",
@@ -235,6 +242,29 @@ def test_a_page_uses_its_own_room_and_the_kit_and_no_page_is_used_by_another():
     assert astray == []
 
 
+PAGE = (*(f"components.{room}" for room in KIT), *WEB)
+BESIDE = {"page": PAGE, "numbers": WEB, "judge": WEB, "answer": ("models.answers",), "measure": ("models",)}
+ALLOWED = """An exhibit's files may import each other, though `page.py` never `measure.py`, and of what is ours besides:
+`page.py` the kit and models without torch; `numbers.py` and `judge.py` models without torch; `answer.py`
+models/answers.py; `measure.py` all of models/. Another exhibit: never. The kit and models/ list the folders with
+models/exhibits.py and import none by name. What two exhibits share goes down into the kit or into models/.
+"""
+
+
+def test_an_exhibit_imports_kit_and_engine_alone():
+    """That nobody imports an exhibit is held by `test_imports_point_in_one_direction`."""
+    astray = []
+    for module in modules("exhibits"):
+        folder, _, part = module.rpartition(".")
+        own = [f"{folder}.{other}" for other in BESIDE if (part, other) != ("page", "measure")]
+        astray += [
+            f"{module} imports {name}"
+            for name in imports(module).all
+            if ours(name) and not within(name, (*own, *BESIDE[part]))
+        ]
+    assert astray == [], ALLOWED
+
+
 def test_charts_are_declared_in_their_own_room_and_the_player_knows_none_of_them():
     def used(room: str) -> set[str]:
         return {name for module in modules(room) for name in imports(module).all if name.startswith("components.")}
@@ -251,7 +281,7 @@ def test_the_session_is_reached_by_keys_only():
     widget holds is asked for by the name that its page gave it.
     """
     astray = []
-    for module in [name for name in modules("app", "pages", "components") if name != SESSION]:
+    for module in [name for name in modules("app", "pages", "components", "exhibits") if name != SESSION]:
         for node in ast.walk(ast.parse(SOURCES[module].read_text(encoding="utf-8"))):
             if isinstance(node, ast.Attribute) and node.attr == "session_state":
                 astray.append(f"{module}, line {node.lineno}: session_state")
@@ -266,7 +296,7 @@ def test_the_session_is_reached_by_keys_only():
 def test_every_text_that_a_visitor_may_type_has_an_end():
     """Streamlit cuts a text at `max_chars` on the server too, whatever a browser claims."""
     endless = []
-    for module in modules("pages", "components"):
+    for module in modules("pages", "components", "exhibits"):
         for node in ast.walk(ast.parse(SOURCES[module].read_text("utf-8"))):
             name = node.func.attr if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) else ""
             if name in ("chat_input", "file_uploader") or (
@@ -280,7 +310,7 @@ def test_every_key_of_the_session_has_a_name_of_its_own():
     """`Key` refuses the name of another module's; one that is loaded again makes its own once more."""
     names = [
         ast.unparse(node.args[0])
-        for module in modules("components")
+        for module in modules("components", "exhibits")
         for node in ast.walk(ast.parse(SOURCES[module].read_text("utf-8")))
         if isinstance(node, ast.Call) and ast.unparse(node.func) == "Key"
     ]
@@ -373,7 +403,7 @@ def trail(asked: dict[str, str], module: str) -> str:
 
 
 def test_no_page_loads_torch_not_even_by_way_of_others():
-    web = modules("app", "pages", "components")
+    web = [name for name in modules("app", "pages", "components", "exhibits") if not name.endswith(".measure")]
     found = [(asked, name) for asked in map(loaded, web) for name in asked if within(name, ("torch",))]
     assert [trail(asked, name) for asked, name in found] == []
     assert importing(("app", "pages", "components"), ("torch",)) == []

@@ -8,7 +8,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 
 DOCUMENTS = sorted(ROOT.glob("*.md")) + sorted(ROOT.glob("docs/**/*.md")) + [ROOT / "addnorm" / "README.md"]
-QUOTED = re.compile(r"`((?:addnorm|benchmarks|components|content|docs|examples|models|pages|tests)/[\w./-]*)`")
+QUOTED = re.compile(r"`((?:addnorm|benchmarks|components|content|docs|examples|exhibits|models|pages|tests)/[\w./-]*)`")
 LINKED = re.compile(r"\]\((?!https?:|#|mailto:)([^)#\s]+)")
 
 

@@ -237,16 +237,18 @@ def lengths_sentence(shortest: np.ndarray, longest: np.ndarray) -> str:
 ''',
         ),
         Edit(
-            "components/instruments/lengths.py",
+            "exhibits/instruments/lengths/page.py",
             "",
             '''"""Lengths of tokens: how far they differ along the stream."""
 
 from components.charts.colour import SIGNAL
 from components.charts.depth import Series, depth_profile
-from components.instruments.panel import Instrument, InstrumentPanel
+from components.instruments.panel import InstrumentPanel
 from models import answers
 from models.content import Texts
 from models.insight.lengths import lengths_sentence
+
+WORDS = Texts("instruments/lengths")
 
 
 def draw(panel: InstrumentPanel) -> None:
@@ -258,27 +260,22 @@ def draw(panel: InstrumentPanel) -> None:
     series = [Series("longest", value.longest), Series("shortest", value.shortest, "other")]
     sites = panel.view.trace.sites
     panel.chart(depth_profile(title=title, unit="RMS", hue=SIGNAL, sites=sites, series=series), title)
-
-
-LENGTHS = Instrument(draw, Texts("instruments/lengths"), "measured")
 ''',
         ),
         Edit(
-            "content/en/instruments/lengths.md",
+            "exhibits/instruments/lengths/words.md",
             "",
-            """# How far do tokens differ in length?
+            """+++
+name = "Token lengths"
+order = 12
++++
+# How far do tokens differ in length?
 
 ## explanation
 
 The RMS of the shortest and of the longest token of the batch at every site of the stream.
 """,
         ),
-        Edit(
-            "components/instruments/__init__.py",
-            "from components.instruments.lens import",
-            "from components.instruments.lengths import LENGTHS\n",
-        ),
-        Edit("components/instruments/__init__.py", '    "Health": HEALTH', '    "Token lengths": LENGTHS,\n'),
         Edit("tests/instruments/examples.py", '    "distributions": (BOTH', '    "lengths": (BOTH, {}),\n'),
     ],
     "A chart": [
@@ -441,6 +438,7 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
         file = folder / name
         if not before:
             assert not file.exists(), f"{name} is not new"
+            file.parent.mkdir(exist_ok=True)
             file.write_text(text, "utf-8")
             continue
         old = file.read_text("utf-8")
@@ -652,4 +650,4 @@ def test_readme_names_the_files_that_were_touched(kind: str) -> None:
     named = set(re.findall(r"`([\w/.<>]+(?:\.py|\.toml|/))`", always))
     new = {str(Path(edit.file).parent) + "/" for edit in ADDED[kind] if not edit.before}
     touched = {edit.file for edit in ADDED[kind] if edit.before}
-    assert {name.replace("<section>", "learn") for name in named} == touched | new
+    assert {name.replace("<name>", "lengths") for name in named} == touched | new

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 import components
 from models import spec
+from models.exhibits import listed, part
 from models.spec import RunConfig
 from models.spec.fields import Fields
 from models.spec.knob import HELP, VOCABULARY, Knob, knobs_of
@@ -20,6 +21,8 @@ from tests.strategies import legal
 
 for found in pkgutil.walk_packages(components.__path__, "components."):
     importlib.import_module(found.name)
+for instrument in listed("instruments", "page"):
+    part("instruments", instrument, "page")
 
 FORMS = {f"{form.__module__}.{form.__name__}": form for form in Settings.__subclasses__()}
 FIELDS = [(form, name) for form, kind in FORMS.items() for name in kind.knobs()]

@@ -10,9 +10,9 @@ import streamlit as st
 
 from addnorm.player.declare import Figure
 from components.charts.colour import SIGNAL
+from components.charts.lens import distance_chart, lens_map, lens_rows
 from components.charts.tokens import token_map
 from components.controls import form
-from components.instruments.lens import distance_chart, lens_map, lens_rows
 from components.instruments.panel import InstrumentPanel, Measured
 from components.labs.autoregression.text import KEY, choose_position
 from components.labs.examples import numbered_names

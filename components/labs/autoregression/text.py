@@ -7,9 +7,9 @@ from typing import Annotated, Any
 import numpy as np
 import streamlit as st
 
+from components.charts.lens import PROMPTS
 from components.charts.tokens import candidates_chart
 from components.controls import form
-from components.instruments.lens import PROMPTS
 from components.instruments.panel import InstrumentPanel, Measured
 from components.labs.parts import draw_charts
 from components.player.answer import answer

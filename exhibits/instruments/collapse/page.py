@@ -6,7 +6,7 @@ import streamlit as st
 from components.charts.colour import GRADIENT, SIGNAL
 from components.charts.depth import SHARE_BOUNDS, Series, cosine_chart, depth_profile, linear_profile
 from components.charts.parts import Figure
-from components.instruments.panel import Instrument, InstrumentPanel, Measured, block_names
+from components.instruments.panel import InstrumentPanel, Measured, block_names
 from components.player.page import panels_below
 from components.player.panels import sample_paths_panel
 from models import answers
@@ -101,6 +101,3 @@ def _draw_attention(panel: InstrumentPanel, measured: Measured[Collapse]) -> Non
             guides=[2 / 3],
         ),
     )
-
-
-COLLAPSE = Instrument(draw, WORDS, "measured")

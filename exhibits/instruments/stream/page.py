@@ -4,7 +4,7 @@ import numpy as np
 
 from components.charts.colour import SIGNAL
 from components.charts.depth import Series, cosine_chart, depth_profile
-from components.instruments.panel import Instrument, InstrumentPanel
+from components.instruments.panel import InstrumentPanel
 from models import answers
 from models.content import Texts
 from models.insight.stream import stream_sentence
@@ -30,6 +30,3 @@ def draw(panel: InstrumentPanel) -> None:
         cosine_chart(title="Cosine by depth", sites=sites[1:], series=cosines),
     )
     panel.write(stream_sentence(sites, value.stream_rms, value.share))
-
-
-STREAM = Instrument(draw, WORDS, "measured")

@@ -8,7 +8,7 @@ import streamlit as st
 from components.charts.colour import GRADIENT, NORM, RED, WEIGHTS
 from components.charts.depth import Series, depth_profile, linear_profile, named_series
 from components.charts.parts import Figure, numbers
-from components.instruments.panel import Instrument, InstrumentPanel, Measured, block_names, remaining_blocks
+from components.instruments.panel import InstrumentPanel, Measured, block_names, remaining_blocks
 from models import answers
 from models.answers import Health
 from models.content import Texts
@@ -173,6 +173,3 @@ def _adam_charts(measured: Measured[Health]) -> list[Figure]:
             guides=[0.0, 1.0],
         )
     ]
-
-
-HEALTH = Instrument(draw, WORDS, "measured")

@@ -9,15 +9,14 @@ from components.charts.colour import GRADIENT, SIGNAL
 from components.charts.depth import Series, depth_profile
 from components.charts.parts import Figure
 from components.instruments import remedies
-from components.instruments.panel import Instrument, InstrumentPanel
-from components.player.view import View
+from components.instruments.panel import InstrumentPanel
 from components.shell import compare_link, link
 from components.shell.hidden_parts import is_hidden
 from models.content import Texts
 from models.export.findings import progress_sentence
 from models.insight.baseline import LEARNED_BELOW
 from models.insight.postmortem import GROWN, gradient_loss_sentence, postmortem
-from models.insight.remedy import LONGER_TRIAL_STEPS, LONGEST_TRIAL_STEPS, TRIAL_STEPS, has_failed
+from models.insight.remedy import LONGER_TRIAL_STEPS, LONGEST_TRIAL_STEPS, TRIAL_STEPS
 from models.insight.verdict import EXPLODING, LARGE_UPDATE, verdict
 from models.spec import RunConfig
 from models.trace import Divergence, Trace
@@ -43,10 +42,6 @@ def draw(panel: InstrumentPanel) -> None:
         _draw_divergence(panel, trace, trace.divergence)
     if not is_hidden("export"):  # it also hides the way to Compare
         _draw_remedies(panel)
-
-
-def _unfit(view: View) -> str:
-    return "" if has_failed(view.cfg, view.trace, view.row) else WORDS("nothing to explain")
 
 
 def _draw_divergence(panel: InstrumentPanel, trace: Trace, divergence: Divergence) -> None:
@@ -100,6 +95,3 @@ def _compare(cfg: RunConfig, other: RunConfig) -> None:
     """Opens the comparison of two runs and plays it."""
     compare_link.request_play()
     st.switch_page(link.COMPARE, query_params=compare_link.to_query([cfg, other], seeds=1))
-
-
-POST_MORTEM = Instrument(draw, WORDS, "measured", _unfit)

@@ -9,7 +9,7 @@ import numpy as np
 from components.charts.colour import GRADIENT, SIGNAL
 from components.charts.depth import Series, depth_profile
 from components.charts.parts import Figure
-from components.instruments.panel import Instrument, InstrumentPanel, branch_weights
+from components.instruments.panel import InstrumentPanel, branch_weights
 from models import answers
 from models.content import Texts
 from models.insight.formula import formula_sentence, geometric_mean, relative_to_last
@@ -93,6 +93,3 @@ def _gains_sentence(cfg: RunConfig, v_f: np.ndarray, v_b: np.ndarray) -> str:
         formula = "no formula" if expected is None else f"formula {number(expected[0])} and {number(expected[1])}"
         parts.append(f"{kind}: v_f {forward} and v_b {backward}, {formula}")
     return WORDS("gains", parts="; ".join(parts)) if parts else ""
-
-
-FORMULA = Instrument(draw, WORDS, "formula")

@@ -9,7 +9,7 @@ import streamlit as st
 from components.charts.colour import LOSS
 from components.charts.depth import SHARE_BOUNDS, Series, depth_profile, linear_profile
 from components.charts.parts import Figure
-from components.instruments.panel import Instrument, InstrumentPanel, Measured, block_names, branch_weights
+from components.instruments.panel import InstrumentPanel, Measured, block_names, branch_weights
 from models import answers
 from models.answers import Lesions, Question, Value
 from models.content import Texts
@@ -144,6 +144,3 @@ def _cautions(cfg: RunConfig) -> list[str]:
     if uses_batch_statistics(cfg):
         cautions.append(WORDS("batch norm"))
     return cautions
-
-
-SURGERY = Instrument(draw, WORDS, "measured")

@@ -7,7 +7,7 @@ import streamlit as st
 from components.charts.colour import GRADIENT
 from components.charts.depth import Series, depth_profile
 from components.charts.parts import Figure, site_word
-from components.instruments.panel import Instrument, InstrumentPanel, Measured, branch_weights
+from components.instruments.panel import InstrumentPanel, Measured, branch_weights
 from models import answers
 from models.answers import GradientCheck
 from models.content import Texts
@@ -109,6 +109,3 @@ def log_rows(measured: Measured[GradientCheck], trace: Trace) -> dict[str, list[
 
 def _digits(values: np.ndarray) -> list[str]:
     return [f"{value:.10g}" for value in values]
-
-
-CHECK = Instrument(draw, WORDS, "measured")

@@ -8,7 +8,7 @@ import streamlit as st
 from components.charts.colour import GRADIENT
 from components.charts.depth import Series, depth_profile, linear_profile
 from components.charts.parts import Figure
-from components.instruments.panel import Instrument, InstrumentPanel, Measured
+from components.instruments.panel import InstrumentPanel, Measured
 from models import answers
 from models.answers import GradientShares, PathLengths
 from models.content import Texts
@@ -90,6 +90,3 @@ def _draw_samples(measured: Measured[GradientShares] | Measured[PathLengths]) ->
         return
     caution = WORDS("batch norm") if uses_batch_statistics(measured.cfg) else ""
     st.caption(f"{WORDS('fewer samples', samples=samples, batch=batch)} {caution}".strip())
-
-
-PATHS = Instrument(draw, WORDS, "measured")

@@ -10,7 +10,7 @@ from addnorm.player.declare import Figure, colour_bar, figure_of, layout_of
 from components.charts.colour import SIGNAL
 from components.charts.depth import SHARE_BOUNDS, Series, depth_profile, linear_profile
 from components.charts.parts import fixed_map, places, site_word
-from components.instruments.panel import Instrument, InstrumentPanel, Measured
+from components.instruments.panel import InstrumentPanel, Measured
 from components.shell import session
 from models import answers
 from models.answers import Distributions
@@ -135,6 +135,3 @@ def _draw_over_time(panel: InstrumentPanel) -> None:
     )
     panel.chart(figure, "Histogram over time", height=320)
     panel.table("Size over time", step=film.value.steps, rms=film.value.rms, not_finite=film.value.nonfinite)
-
-
-DISTRIBUTIONS = Instrument(draw, WORDS, "measured")

@@ -9,7 +9,7 @@ from addnorm.player.declare import Figure, colour_bar, figure_of, layout_of
 from components.charts.colour import LOSS, SIGNAL
 from components.charts.depth import Series, depth_profile
 from components.charts.parts import fixed_map, outlined
-from components.instruments.panel import Instrument, InstrumentPanel, branch_weights
+from components.instruments.panel import InstrumentPanel, branch_weights
 from models import answers
 from models.answers import Sharpness
 from models.content import Texts
@@ -161,6 +161,3 @@ def _draw_jacobian(panel: InstrumentPanel) -> None:
     if measured.value.samples > 1:
         sentences.append(WORDS("batch norm", samples=measured.value.samples))
     st.caption(" ".join(sentences))
-
-
-LANDSCAPE = Instrument(draw, WORDS, "measured")
