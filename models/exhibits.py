@@ -3,6 +3,9 @@
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
+from typing import Any
+
+from models.answers import Question
 
 FOLDER = Path(__file__).parents[1] / "exhibits"
 
@@ -17,3 +20,13 @@ def part(kind: str, name: str, file: str) -> ModuleType:
     if name not in listed(kind, file):
         raise KeyError(f"{name} of {kind} has no {file}.py")
     return import_module(f"exhibits.{kind}.{name}.{file}")
+
+
+def questions() -> dict[Question[Any], str]:
+    """The questions to the trainer that instruments have in `answer.py`, each with its instrument's folder."""
+    return {
+        value: name
+        for name in listed("instruments", "answer")
+        for value in vars(part("instruments", name, "answer")).values()
+        if isinstance(value, Question)
+    }

@@ -18,13 +18,16 @@ import numpy as np
 from models import answers
 from models.answers import OF_TORCH, SIGNAL, Question
 from models.content import ContentError, Document, bind_settings, fill, placeholders
+from models.exhibits import questions
 from models.lessons.glossary import ENTRIES, PAGES, key_of
 from models.spec import RunConfig
 from models.spec.bounds import MAX_SEEDS_PER_RUN
 
 AT_END = " at the end"  # suffix of a measure: of the trained net, not of the net before training
 ROOT = Path(__file__).parents[1]
-QUESTIONS = {question.name: question for question in vars(answers).values() if isinstance(question, Question)}
+QUESTIONS = {
+    question.name: question for question in (*vars(answers).values(), *questions()) if isinstance(question, Question)
+}
 LINK = re.compile(r"\]\(([\w-]+)(?:\?word=([^)\s]*))?")
 ARXIV = re.compile(r"\d{4}\.\d{5}")
 

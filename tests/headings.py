@@ -13,7 +13,7 @@ from components.playground.presets import PRESETS
 from components.shell.hidden_parts import PARTS
 from components.start.cells import CELLS
 from components.start.ways import CARDS
-from models.insight.surgery import OPERATIONS
+from exhibits.instruments.surgery.numbers import OPERATIONS
 from models.labs import chain, normalization, tables
 from models.maps.prepared import PREPARED
 

@@ -12,6 +12,7 @@ from models.spec import TASKS
 from models.spec.tasks import SYMBOLS
 
 LEARNED_BELOW = 0.9  # share of the loss of guessing; a net below it has learned something
+MAX_SLIGHT_COST = 0.1  # share of the decrease of the loss below guessing; what loses less costs little
 BETTER_BELOW = 0.98  # the same share; a loss below it beats guessing by more than the noise of a mean over batches
 MIN_UNIFORM_ENTROPY = 0.99  # share of ln(classes) from which all classes count as equally frequent
 LUCK = 1e-3  # probability with which guesses alone reach an accuracy that counts as luck

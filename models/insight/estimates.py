@@ -5,7 +5,6 @@ from functools import lru_cache
 
 import numpy as np
 
-from models.insight.landscape import MOMENTUM
 from models.insight.theory import weight_variance
 from models.spec import NORMS, TASKS, RunConfig, plan
 from models.spec.parametrization import branch_gain, has_uniform_rates, output_factor, parameter_scaling, score_scale
@@ -16,6 +15,7 @@ from models.trace import Trace
 SIZE_FIXING_NORMS = {name for name, norm in NORMS.items() if norm.over}
 SCALING_ACTIVATIONS = ("relu", "identity", "gelu", "silu", "selu")  # their output grows with their input
 ADAM_LIKE = ("adam", "adamw")  # optimisers whose step does not grow with the gradient
+MOMENTUM = 0.9
 MIN_GRADIENT = 1e-7  # RMS well above Adam's eps; from it on, Adam's first update equals the learning rate
 
 

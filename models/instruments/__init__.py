@@ -1,30 +1,24 @@
 """Instruments: measurements of a net at one step of its run, with torch.
 
 An instrument takes the replays, a configuration and plain arguments. It yields the share of its work that is done, and
-returns the answer class that its question names in `models.answers`.
+returns the answer class that its question names. Those of one exhibit are in its `measure.py`, imported when asked.
 """
 
 from collections.abc import Callable, Generator
 from typing import Any
 
+from models.answers import Question
+from models.exhibits import part, questions
 from models.instruments.cache import cached_reading
-from models.instruments.check import check
-from models.instruments.collapse import collapse
 from models.instruments.covariate import covariate_shift
-from models.instruments.curvature import sharpness, stream_jacobian
 from models.instruments.descent import edge_of_stability, smoothness, smoothness_with_noise, update
-from models.instruments.distributions import distributions, layer_film
 from models.instruments.few_samples import few_samples
 from models.instruments.generation import continuation, refinement, replacement, revision
-from models.instruments.health import health
-from models.instruments.landscape import landscape
 from models.instruments.lens import lens
 from models.instruments.lookup import lookup
-from models.instruments.paths import gradient_shares, path_lengths
 from models.instruments.position import beyond, probe_positions
 from models.instruments.signal import signal
-from models.instruments.stream import stream
-from models.instruments.surgery import lesions, sublayer_lesions, surgery
+from models.instruments.surgery import sublayer_lesions
 from models.instruments.translation import translation
 from models.instruments.trial import trial
 from models.spec import RunConfig
@@ -47,18 +41,8 @@ def on_snapshot(measure: Callable[..., Any]) -> Instrument:
 
 
 INSTRUMENTS: dict[str, Instrument] = {
-    "stream": on_snapshot(stream),
-    "distributions": on_snapshot(distributions),
-    "layer film": layer_film,
-    "gradient shares": on_snapshot(gradient_shares),
-    "path lengths": on_snapshot(path_lengths),
     "signal": signal,
-    "check": on_snapshot(check),
-    "health": on_snapshot(health),
-    "surgery": on_snapshot(surgery),
-    "lesions": on_snapshot(lesions),
     "sublayers": on_snapshot(sublayer_lesions),
-    "collapse": on_snapshot(collapse),
     "lens": on_snapshot(lens),
     "continuation": on_snapshot(continuation),
     "revision": on_snapshot(revision),
@@ -68,9 +52,6 @@ INSTRUMENTS: dict[str, Instrument] = {
     "lookup": on_snapshot(lookup),
     "place": on_snapshot(probe_positions),
     "beyond": on_snapshot(beyond),
-    "landscape": on_snapshot(landscape),
-    "sharpness": sharpness,
-    "stream jacobian": on_snapshot(stream_jacobian),
     "trial": trial,
     "translation": translation,
     "few samples": few_samples,
@@ -80,3 +61,15 @@ INSTRUMENTS: dict[str, Instrument] = {
     "edge of stability": edge_of_stability,
     "covariate shift": covariate_shift,
 }
+
+
+def _of_exhibit(question: Question[Any], folder: str) -> Instrument:
+    """The instrument in a folder of `exhibits/instruments/` that answers a question."""
+
+    def instrument(replays: Replays, cfg: RunConfig, **args: Any) -> Work[Any]:
+        return (yield from part("instruments", folder, "measure").MEASURES[question](replays, cfg, **args))
+
+    return instrument
+
+
+INSTRUMENTS |= {question.name: _of_exhibit(question, folder) for question, folder in questions().items()}

@@ -1,36 +1,29 @@
-"""Curvature: the sharpness of the loss (largest Hessian eigenvalue, Cohen 2021, 2103.00065), and the stack's Jacobian.
+"""Curvature: the sharpness of the loss, its largest Hessian eigenvalue (Cohen 2021, 2103.00065).
 
-Both in float64 on the CPU, in train mode. Legend: B samples, T tokens, D width, P parameters.
+In float64 on the CPU, in train mode. Legend: P parameters.
 """
 
 import math
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-import numpy as np
 import torch
 from torch import Tensor
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
-from models.answers import Sharpness, StreamJacobian
 from models.generator import generator
 from models.nets import Net
 from models.nets.build import matrix_size
-from models.spec import RunConfig
 from models.spec.plan import uses_batch_statistics
-from models.spec.schedule import learning_rates
 from models.tasks.base import NO_LOSS
-from models.training import Replays, Snapshot, Work, cross_entropy
-from models.training.replay import evenly_spaced_steps, rescale_progress
+from models.training import Snapshot, Work, cross_entropy
+from models.training.replay import rescale_progress
 
-MEASURED_STEPS = 8  # at which the sharpness is measured; the last one is the requested step
 MAX_ITERATIONS = 100  # of power iteration
 MAX_RESIDUAL = 0.02  # |Hv - qv| / |q| below which q counts as an eigenvalue
 MAX_PRODUCT_WORK = 4e9  # multiplications of a Hessian-vector product; a costlier one is taken over fewer samples
 PRODUCT_PASSES = 6  # passes through the weights that a product takes
 MAX_PART_WORK = 2e8  # multiplications of one part of a product; other work can run between parts
-MAX_WIDTH = 64  # up to which the Jacobian is computed
-MAX_SLICE_WORK = 2e8  # multiplications of one slice of the Jacobian's rows
 
 Product = Callable[[Tensor], Tensor]  # v (P,) -> (P,)
 
@@ -47,33 +40,6 @@ class Eigenvalue(NamedTuple):
     def finite_vector(self) -> Tensor | None:
         """The eigenvector, as the start of another power iteration; None if it is not finite."""
         return self.vector if self.vector.isfinite().all() else None
-
-
-def sharpness(replays: Replays, cfg: RunConfig, *, step: int) -> Work[Sharpness]:
-    """Largest eigenvalue of the loss's Hessian at MEASURED_STEPS even steps up to `step`, each on its own batch.
-
-    There are fewer steps if the run diverges earlier.
-    """
-    steps = evenly_spaced_steps(min(max(0, int(step)), cfg.steps), MEASURED_STEPS)
-    rates = learning_rates(cfg)
-    measured: dict[int, Eigenvalue] = {}
-    start, samples = None, 0
-    for at, step_to_measure in enumerate(steps):
-        low, middle, high = ((at + part) / len(steps) for part in (0, 0.3, 1))
-        snapshot = yield from rescale_progress(replays.snapshot(cfg, step_to_measure), low, middle)
-        if snapshot.step < step_to_measure:
-            break
-        eigenvalue, samples = yield from rescale_progress(sharpness_of(snapshot, start), middle, high)
-        start = eigenvalue.finite_vector
-        measured[step_to_measure] = eigenvalue
-    return Sharpness(
-        samples,
-        steps=np.array([*measured]),
-        rate=np.array([rates[min(step, cfg.steps - 1)] for step in measured]),
-        sharpness=np.array([eigenvalue.value for eigenvalue in measured.values()]),
-        residual=np.array([eigenvalue.residual for eigenvalue in measured.values()]),
-        products=np.array([eigenvalue.products for eigenvalue in measured.values()]),
-    )
 
 
 def sharpness_of(snapshot: Snapshot, start: Tensor | None = None) -> Work[tuple[Eigenvalue, int]]:
@@ -148,29 +114,6 @@ def _power_iteration(parts: Sequence[Product], start: Tensor, shift: float) -> W
             return Eigenvalue(value if math.isfinite(size) else math.nan, residual, products, v)
         v = shifted / size
     return Eigenvalue(value, residual, MAX_ITERATIONS, v)
-
-
-def stream_jacobian(snapshot: Snapshot) -> Work[StreamJacobian]:
-    """Singular values of d x_end / d x0 of the last token, before the final norm. ValueError beyond MAX_WIDTH."""
-    width = snapshot.cfg.width
-    if width > MAX_WIDTH:
-        raise ValueError(f"width is {width}; the Jacobian is taken up to {MAX_WIDTH}")
-    model, x, _ = snapshot.exact()
-    x = x if uses_batch_statistics(snapshot.cfg) else x[:1]  # without batch norm no other sample matters
-    model.requires_grad_(False)
-    x0 = model.position(model.embed(x)).requires_grad_()
-    with sdpa_kernel(SDPBackend.MATH):  # the only attention kernel whose backward takes several gradients at once
-        end = model.stream(x0)[0, -1]
-    rows_per_slice = max(1, int(MAX_SLICE_WORK / (matrix_size(model) * x0[..., 0].numel())))
-    rows = []
-    for directions in torch.eye(width, dtype=x0.dtype).split(rows_per_slice):
-        (slopes,) = torch.autograd.grad(end, x0, directions, retain_graph=True, is_grads_batched=True)
-        rows.append(slopes[:, 0, -1])
-        yield min(1.0, sum(map(len, rows)) / width)
-    jacobian = torch.cat(rows)
-    finite = bool(jacobian.isfinite().all())
-    values = torch.linalg.svdvals(jacobian).numpy() if finite else np.full(width, np.nan)
-    return StreamJacobian(values, snapshot.cfg.tokens, len(x))
 
 
 def _flat(parts: tuple[Tensor, ...]) -> Tensor:

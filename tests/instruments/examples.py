@@ -2,13 +2,10 @@
 
 from typing import Any
 
+from models.exhibits import part, questions
+
 BOTH = ("MLP", "transformer")
 EXAMPLES: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {
-    "stream": (BOTH, {}),
-    "distributions": (BOTH, {}),
-    "layer film": (BOTH, {"site": "x0"}),
-    "gradient shares": (BOTH, {}),
-    "path lengths": (BOTH, {}),
     "signal": (BOTH, {}),
     "trial": (BOTH, {"first": [], "fixed": []}),
     "translation": ((), {}),  # trains a net of its own, on another task
@@ -18,12 +15,7 @@ EXAMPLES: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {
     "smoothness with noise": (BOTH, {}),
     "edge of stability": (BOTH, {}),
     "covariate shift": ((), {"block": 1, "shift": 0.5}),  # trains nets of its own
-    "check": (BOTH, {"block": 1}),
-    "health": (BOTH, {}),
-    "surgery": (BOTH, {"operation": "skip a block", "block": 1}),
-    "lesions": (BOTH, {}),
     "sublayers": (("transformer",), {}),
-    "collapse": (BOTH, {}),
     "lens": (BOTH, {}),
     "continuation": (("transformer",), {"text": "Call me Ish", "count": 10}),
     "revision": (("transformer",), {"text": "Call me Ish"}),
@@ -33,7 +25,8 @@ EXAMPLES: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {
     "lookup": (("transformer",), {"text": "Call me Ish"}),
     "place": (("transformer",), {}),
     "beyond": (("transformer",), {}),
-    "landscape": (BOTH, {"cells": 15}),
-    "sharpness": (BOTH, {}),
-    "stream jacobian": (BOTH, {}),
+}
+EXAMPLES |= {
+    question.name: (BOTH, getattr(part("instruments", folder, "measure"), "EXAMPLES", {}).get(question, {}))
+    for question, folder in questions().items()
 }

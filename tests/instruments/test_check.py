@@ -5,9 +5,9 @@ import pytest
 import torch
 
 from components.instruments.panel import Measured
+from exhibits.instruments.check.measure import DIFFERENCE_STEPS, check
+from exhibits.instruments.check.numbers import check_sentence, relative_error, rounding_error
 from exhibits.instruments.check.page import error_chart, log_rows
-from models.insight.check import check_sentence, relative_error, rounding_error
-from models.instruments.check import DIFFERENCE_STEPS, check
 from models.spec import RunConfig
 from models.training import Replays, Run, result_of
 from tests.arrangements import PAIRS, in_turn

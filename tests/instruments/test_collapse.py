@@ -10,10 +10,10 @@ from scipy import stats
 from torch.nn.functional import cross_entropy
 
 from addnorm.cosine import mean_cosines
+from exhibits.instruments.collapse.measure import attention_numbers, collapse, site_numbers
+from exhibits.instruments.collapse.numbers import attention_sentence, collapse_sentence
 from exhibits.instruments.collapse.page import rank_chart
-from models.insight.collapse import attention_sentence, collapse_sentence
 from models.instruments.attention import attention_parts
-from models.instruments.collapse import attention_numbers, collapse, site_numbers
 from models.nets.branches import Attention
 from models.spec import RunConfig, plan
 from models.training import Run, result_of

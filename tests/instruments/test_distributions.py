@@ -9,10 +9,10 @@ from scipy import stats
 
 from components.charts.colour import SIGNAL
 from components.charts.depth import Series, linear_profile
+from exhibits.instruments.distributions.measure import bin_centres, distributions, histogram, kurtosis, unit_shares
+from exhibits.instruments.distributions.numbers import tails_sentence
 from exhibits.instruments.distributions.page import histogram_map
-from models.insight.distributions import tails_sentence
 from models.instruments import INSTRUMENTS
-from models.instruments.distributions import bin_centres, distributions, histogram, kurtosis, unit_shares
 from models.spec import RunConfig, plan
 from models.trace import frame_steps
 from models.training import Replays, Run, result_of

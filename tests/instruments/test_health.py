@@ -9,9 +9,9 @@ from torch.func import functional_call, grad, vmap
 from torch.nn.functional import cross_entropy
 
 from components.charts.colour import NORM
+from exhibits.instruments.health.measure import adam_state, gates_and_gains, health
+from exhibits.instruments.health.numbers import last_update, noise_sentence, update_sentence
 from exhibits.instruments.health.page import by_block, signal_chart, spread_chart, update_chart
-from models.insight.health import last_update, noise_sentence, update_sentence
-from models.instruments.health import adam_state, gates_and_gains, health
 from models.spec import ARRANGEMENTS, RunConfig
 from models.trace import Columns, Frame, trace_of
 from models.training import Replays, Run, result_of

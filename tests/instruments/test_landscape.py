@@ -1,7 +1,6 @@
 """Slice, sharpness and Jacobian, against numpy's eigenvalues, finite differences, and iterations worked out by hand."""
 
 import math
-from importlib import import_module
 from itertools import product
 
 import numpy as np
@@ -11,9 +10,10 @@ import torch.nn.functional as F
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.nn.utils import parameters_to_vector
 
+from exhibits.instruments.landscape import measure
 from exhibits.instruments.landscape import page as panel
-from exhibits.instruments.landscape.page import slice_map
-from models.insight.landscape import (
+from exhibits.instruments.landscape.measure import landscape, sharpness, stream_jacobian
+from exhibits.instruments.landscape.numbers import (
     count_minima,
     edge_sentence,
     jacobian_sentence,
@@ -21,9 +21,10 @@ from models.insight.landscape import (
     slice_sentence,
     stability_edge,
 )
+from exhibits.instruments.landscape.page import slice_map
 from models.instruments import curvature
-from models.instruments.curvature import hessian_products, largest_eigenvalue, sharpness, stream_jacobian
-from models.instruments.landscape import direction, landscape
+from models.instruments.curvature import hessian_products, largest_eigenvalue
+from models.instruments.landscape import direction
 from models.nets import build_model
 from models.spec import RunConfig
 from models.training import Replays, Run, result_of
@@ -54,7 +55,7 @@ def still_at(cfg, step=3):
 def few_cells(monkeypatch):
     """A slice of nine cells, which is not offered on the page."""
     # The package has a function of that name.
-    monkeypatch.setattr(import_module("models.instruments.landscape"), "CELLS", (3,))
+    monkeypatch.setattr(measure, "CELLS", (3,))
 
 
 # --- the slice ---
@@ -240,7 +241,7 @@ def test_the_singular_values_are_those_of_finite_differences(cfg):
 
 
 def test_a_wide_stream_has_no_whole_jacobian():
-    assert panel.MAX_JACOBIAN_WIDTH == curvature.MAX_WIDTH
+    assert panel.MAX_JACOBIAN_WIDTH == measure.MAX_WIDTH
     with pytest.raises(ValueError, match="width is 72; the Jacobian is taken up to 64"):
         result_of(stream_jacobian(still_at(RunConfig(**TINY | {"width": 72}), 0)))
 

@@ -9,10 +9,10 @@ import pytest
 import torch
 import torch.nn.functional as F
 
+from exhibits.instruments.paths import measure as module
+from exhibits.instruments.paths.measure import gradient_shares, path_lengths
+from exhibits.instruments.paths.numbers import lengths_sentence, path_counts, shares_sentence
 from exhibits.instruments.paths.page import length_chart, share_chart
-from models.insight.paths import lengths_sentence, path_counts, shares_sentence
-from models.instruments import paths as module
-from models.instruments.paths import gradient_shares, path_lengths
 from models.spec import RunConfig, plan
 from models.training import Replays, Run, result_of
 from tests.arrangements import PAIRS, in_turn

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from models.instruments.stream import cosine, stream
+from exhibits.instruments.stream.measure import cosine, stream
 from models.spec import RunConfig
 from models.training import Replays, Run, result_of
 

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 import torch
 
-from exhibits.instruments.surgery.page import HELD_OUT, loss_chart
-from models.insight.surgery import (
+from exhibits.instruments.surgery.measure import lesions, surgery
+from exhibits.instruments.surgery.numbers import (
     OPERATIONS,
     SKIP,
     SWAP,
@@ -21,7 +21,8 @@ from models.insight.surgery import (
     norm_slots,
     swappable_blocks,
 )
-from models.instruments.surgery import lesions, sublayer_lesions, surgery
+from exhibits.instruments.surgery.page import HELD_OUT, loss_chart
+from models.instruments.surgery import sublayer_lesions
 from models.nets import IdentitySublayer, build_model
 from models.spec import TASKS, RunConfig
 from models.spec.plan import block_name

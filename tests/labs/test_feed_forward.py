@@ -7,7 +7,7 @@ import pytest
 
 from components.labs.attention.feed_forward import REMOVED_PARTS, WHOLE_NET, configuration, cut_chart, weights_in_blocks
 from models.answers import Sublayers, Without
-from models.insight.surgery import feed_forward_sentence
+from models.insight.feed_forward import feed_forward_sentence
 from models.instruments.surgery import evaluate_held_out
 from models.nets import build_model
 from models.training import Run

@@ -332,7 +332,7 @@ def test_all_nets_and_tasks_are_legal_and_differ_in_their_task_alone():
 
 
 def test_a_branch_share_is_what_the_instrument_measures():
-    from models.instruments.stream import stream
+    from exhibits.instruments.stream.measure import stream
     from models.training import snapshot_of
 
     seen = view("spiral", row=5)

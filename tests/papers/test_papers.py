@@ -14,8 +14,10 @@ from scipy import stats
 from streamlit.testing.v1 import AppTest
 
 from components.player.experiment import lines_figure
+from exhibits.instruments.paths.answer import PathLengths
+from exhibits.instruments.surgery.answer import Lesions
 from models import content
-from models.answers import Lesions, PathLengths, SignalAtInit, Update
+from models.answers import SignalAtInit, Update
 from models.content import ContentError, read
 from models.experiment import JUDGES, Computed, Finding, Trained
 from models.insight.words import number

@@ -137,10 +137,11 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "models.training": ("models.nets", "models.tasks", "models.spec", "models.trace"),
     "models.labs": ("models.content", "models.spec"),
     "models.content": ("models.exhibits", "models.log"),
-    "models.exhibits": (),
+    "models.exhibits": ("models.answers",),
     "models.experiment": (
         "models.content",
         "models.answers",
+        "models.exhibits",
         "models.lessons.glossary",
         "models.spec",
     ),
@@ -171,6 +172,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "models.insight": ("models.answers", "models.content", "models.spec", "models.trace"),
     "models.instruments": (
         "models.answers",
+        "models.exhibits",
         "models.training",
         "models.nets",
         "models.tasks",

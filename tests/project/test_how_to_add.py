@@ -182,9 +182,18 @@ turn = "sixteen random symbols, then the same, the last one first"
     ],
     "An instrument": [
         Edit(
-            "models/answers.py",
-            "@dataclass(frozen=True)\nclass Histograms:",
-            '''@dataclass(frozen=True)
+            "exhibits/instruments/lengths/answer.py",
+            "",
+            '''"""What a measurement of tokens' lengths answers. Legend: S sites of the stream."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from models.answers import Question
+
+
+@dataclass(frozen=True)
 class Lengths:
     """The RMS of the shortest and of the longest token of the step's batch."""
 
@@ -192,17 +201,18 @@ class Lengths:
     longest: np.ndarray  # (S,)
 
 
+LENGTHS = Question("lengths", Lengths)
 ''',
         ),
-        Edit("models/answers.py", 'STREAM = Question("stream"', 'LENGTHS = Question("lengths", Lengths)\n'),
         Edit(
-            "models/instruments/lengths.py",
+            "exhibits/instruments/lengths/measure.py",
             "",
             '''"""How far the tokens of a batch differ in length."""
 
 import torch
 
-from models.answers import Lengths
+from exhibits.instruments.lengths.answer import LENGTHS, Lengths
+from models.instruments import on_snapshot
 from models.instruments.stream import stream_and_branches
 from models.training import Snapshot
 
@@ -211,20 +221,13 @@ def lengths(snapshot: Snapshot) -> Lengths:
     """The least and the greatest RMS of a token at every site."""
     sizes = torch.stack([x.square().mean(-1).sqrt().flatten() for x in stream_and_branches(snapshot)[0]])
     return Lengths(sizes.amin(1).cpu().numpy(), sizes.amax(1).cpu().numpy())
+
+
+MEASURES = {LENGTHS: on_snapshot(lengths)}
 ''',
         ),
         Edit(
-            "models/instruments/__init__.py",
-            "from models.instruments.lens import",
-            "from models.instruments.lengths import lengths\n",
-        ),
-        Edit(
-            "models/instruments/__init__.py",
-            '    "distributions": on_snapshot',
-            '    "lengths": on_snapshot(lengths),\n',
-        ),
-        Edit(
-            "models/insight/lengths.py",
+            "exhibits/instruments/lengths/numbers.py",
             "",
             '''"""What the lengths of tokens say, in a sentence."""
 
@@ -244,15 +247,15 @@ def lengths_sentence(shortest: np.ndarray, longest: np.ndarray) -> str:
 from components.charts.colour import SIGNAL
 from components.charts.depth import Series, depth_profile
 from components.instruments.panel import InstrumentPanel
-from models import answers
+from exhibits.instruments.lengths.answer import LENGTHS
+from exhibits.instruments.lengths.numbers import lengths_sentence
 from models.content import Texts
-from models.insight.lengths import lengths_sentence
 
 WORDS = Texts("instruments/lengths")
 
 
 def draw(panel: InstrumentPanel) -> None:
-    found = panel.ask(answers.LENGTHS)
+    found = panel.ask(LENGTHS)
     if found is None:
         return
     value, title = found.value, "Token length by depth"
@@ -276,7 +279,6 @@ order = 12
 The RMS of the shortest and of the longest token of the batch at every site of the stream.
 """,
         ),
-        Edit("tests/instruments/examples.py", '    "distributions": (BOTH', '    "lengths": (BOTH, {}),\n'),
     ],
     "A chart": [
         Edit(

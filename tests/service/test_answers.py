@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from models import answers
-from models.answers import Question
+from models import answers, experiment
 from models.instruments import INSTRUMENTS
 from models.instruments.facts import FACTS
 from models.service import wire
@@ -20,7 +19,7 @@ from models.training import Replays, result_of
 from tests.instruments.examples import EXAMPLES
 
 # Row 0 goes into the log of its run.
-ASKED = {one.name: one for one in vars(answers).values() if isinstance(one, Question) and one is not answers.OPENED}
+ASKED = {name: question for name, question in experiment.QUESTIONS.items() if question is not answers.OPENED}
 NETS = {
     "MLP": RunConfig(depth=2, width=16, batch=8, steps=20, device="cpu"),
     "transformer": RunConfig.arranged(

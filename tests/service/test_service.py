@@ -25,6 +25,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as st_np
 
+from exhibits.instruments.stream.answer import STREAM
 from models import answers
 from models.answers import Question
 from models.runlog import ROWS_FILE, LogHead, RunLog, engine_fingerprint, sentences_event
@@ -371,7 +372,7 @@ def test_an_instrument_answers_about_the_net_of_its_step(worker: Trainer) -> Non
     log = finished(worker.request_rows(SMALL, SMALL.steps))
     trace = answered(log.trace())
     for step in (0, 25, 3, SMALL.steps):
-        answer = answered(worker.ask(answers.STREAM, SMALL, wait=PATIENCE, step=step))
+        answer = answered(worker.ask(STREAM, SMALL, wait=PATIENCE, step=step))
         assert answer.value is not None
         np.testing.assert_allclose(answer.value.stream_rms, trace.act_rms[step], rtol=1e-5)
     assert rows_of(finished(worker.request_rows(SMALL, SMALL.steps))).tobytes() == expected(SMALL).tobytes()
@@ -379,7 +380,7 @@ def test_an_instrument_answers_about_the_net_of_its_step(worker: Trainer) -> Non
 
 def test_an_instrument_with_wrong_arguments_is_refused_in_words(worker: Trainer) -> None:
     for args in ({}, {"step": 0, "nonsense": 1}, {"step": "three"}):
-        answer = answered(worker.ask(answers.STREAM, SMALL, wait=PATIENCE, **args))
+        answer = answered(worker.ask(STREAM, SMALL, wait=PATIENCE, **args))
         assert answer.value is None
         assert answer.error
 

@@ -19,7 +19,7 @@ from models import answers
 from models.answers import Sublayers
 from models.content import Texts
 from models.insight.baseline import label_of_guessing, loss_of_guessing
-from models.insight.surgery import feed_forward_sentence
+from models.insight.feed_forward import feed_forward_sentence
 from models.spec import RunConfig
 from models.spec.knob import Knob
 from models.spec.overrides import PARTS

@@ -8,10 +8,9 @@ from components.charts.colour import GRADIENT
 from components.charts.depth import Series, depth_profile
 from components.charts.parts import Figure, site_word
 from components.instruments.panel import InstrumentPanel, Measured, branch_weights
-from models import answers
-from models.answers import GradientCheck
+from exhibits.instruments.check.answer import CHECK, GradientCheck
+from exhibits.instruments.check.numbers import check_sentence, float32_sentence, relative_error, rounding_error
 from models.content import Texts
-from models.insight.check import check_sentence, float32_sentence, relative_error, rounding_error
 from models.insight.words import number
 from models.spec import plan
 from models.spec.plan import block_name, uses_batch_statistics
@@ -27,9 +26,9 @@ def draw(panel: InstrumentPanel) -> None:
     cfg = panel.cfg
     block = panel.choose("Block to check", range(1, cfg.depth + 1), index=cfg.depth - 1)
     if branch_weights(cfg) * cfg.batch * cfg.tokens <= MAX_QUICK_MULTIPLICATIONS:
-        measured = panel.ask(answers.CHECK, block=block)
+        measured = panel.ask(CHECK, block=block)
     else:
-        measured = panel.ask_by_button(answers.CHECK, "Check this block at the step shown", block=block)
+        measured = panel.ask_by_button(CHECK, "Check this block at the step shown", block=block)
     if measured is None:
         return
     value = measured.value

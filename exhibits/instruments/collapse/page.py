@@ -9,10 +9,9 @@ from components.charts.parts import Figure
 from components.instruments.panel import InstrumentPanel, Measured, block_names
 from components.player.page import panels_below
 from components.player.panels import sample_paths_panel
-from models import answers
-from models.answers import Collapse
+from exhibits.instruments.collapse.answer import COLLAPSE, Collapse
+from exhibits.instruments.collapse.numbers import attention_sentence, collapse_sentence
 from models.content import Texts
-from models.insight.collapse import attention_sentence, collapse_sentence
 from models.insight.words import vectors
 from models.spec import plan
 
@@ -23,7 +22,7 @@ PATHS_HEIGHT = 320  # pixels
 
 def draw(panel: InstrumentPanel) -> None:
     panels_below(panel.player, "collapse", [sample_paths_panel(PATHS_HEIGHT)])
-    measured = panel.ask(answers.COLLAPSE)
+    measured = panel.ask(COLLAPSE)
     if measured is None:
         return
     value, sites = measured.value, plan(measured.cfg).sites

@@ -12,10 +12,9 @@ from components.charts.depth import SHARE_BOUNDS, Series, depth_profile, linear_
 from components.charts.parts import fixed_map, places, site_word
 from components.instruments.panel import InstrumentPanel, Measured
 from components.shell import session
-from models import answers
-from models.answers import Distributions
+from exhibits.instruments.distributions.answer import DISTRIBUTIONS, LAYER_FILM, Distributions
+from exhibits.instruments.distributions.numbers import GAUSSIAN_KURTOSIS, tails_sentence, units_sentence
 from models.content import Texts
-from models.insight.distributions import GAUSSIAN_KURTOSIS, tails_sentence, units_sentence
 from models.insight.words import vectors
 from models.spec import plan
 
@@ -29,7 +28,7 @@ UNIT_SHARES = {  # label by field
 
 
 def draw(panel: InstrumentPanel) -> None:
-    measured = panel.ask(answers.DISTRIBUTIONS)
+    measured = panel.ask(DISTRIBUTIONS)
     if measured is not None:
         _draw_step(panel, measured)
     _draw_over_time(panel)
@@ -121,7 +120,7 @@ def _draw_over_time(panel: InstrumentPanel) -> None:
     layers |= {_layer_name(site, True): (site, True) for site in active}
     chosen = st.selectbox("Layer over time", list(layers), index=len(net.sites) - 1, key=panel.key("layer"))
     site, inside = layers[chosen]
-    film = panel.ask_by_button(answers.LAYER_FILM, "Measure this layer up to the step shown", site=site, inside=inside)
+    film = panel.ask_by_button(LAYER_FILM, "Measure this layer up to the step shown", site=site, inside=inside)
     if film is None:
         return
     layer = f"{'inside' if film.args['inside'] else 'stream,'} {site_word(film.args['site'])}"

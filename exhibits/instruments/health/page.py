@@ -9,10 +9,9 @@ from components.charts.colour import GRADIENT, NORM, RED, WEIGHTS
 from components.charts.depth import Series, depth_profile, linear_profile, named_series
 from components.charts.parts import Figure, numbers
 from components.instruments.panel import InstrumentPanel, Measured, block_names, remaining_blocks
-from models import answers
-from models.answers import Health
+from exhibits.instruments.health.answer import HEALTH, Health
+from exhibits.instruments.health.numbers import USUAL_UPDATE, last_update, noise_sentence, update_sentence
 from models.content import Texts
-from models.insight.health import USUAL_UPDATE, last_update, noise_sentence, update_sentence
 from models.insight.verdict import LARGE_UPDATE
 from models.insight.words import count_in_words
 from models.spec import plan
@@ -23,7 +22,7 @@ ROLES = ("now", "formula", "other")
 
 
 def draw(panel: InstrumentPanel) -> None:
-    measured = panel.ask(answers.HEALTH)
+    measured = panel.ask(HEALTH)
     trace, row = panel.view.trace, panel.view.row
     update = last_update(trace, row)
     charts = []

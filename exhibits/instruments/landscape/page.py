@@ -10,16 +10,15 @@ from components.charts.colour import LOSS, SIGNAL
 from components.charts.depth import Series, depth_profile
 from components.charts.parts import fixed_map, outlined
 from components.instruments.panel import InstrumentPanel, branch_weights
-from models import answers
-from models.answers import Sharpness
-from models.content import Texts
-from models.insight.landscape import (
+from exhibits.instruments.landscape.answer import LANDSCAPE, SHARPNESS, STREAM_JACOBIAN, Sharpness
+from exhibits.instruments.landscape.numbers import (
     edge_sentence,
     jacobian_sentence,
     sharpness_sentence,
     slice_sentence,
     stability_edge,
 )
+from models.content import Texts
 from models.spec import RunConfig
 from models.spec.parametrization import has_uniform_rates
 
@@ -106,9 +105,9 @@ def _draw_slice(panel: InstrumentPanel) -> None:
     args: dict[str, Any] = {"cells": cells, "reach": reach}
     with chart_place:
         if branch_weights(cfg) * cfg.batch * cfg.tokens * cells**2 <= QUICK_SLICE:
-            measured = panel.ask(answers.LANDSCAPE, **args)
+            measured = panel.ask(LANDSCAPE, **args)
         else:
-            measured = panel.ask_by_button(answers.LANDSCAPE, "Walk around the step shown", **args)
+            measured = panel.ask_by_button(LANDSCAPE, "Walk around the step shown", **args)
         if measured is None:
             return
         value = measured.value
@@ -119,7 +118,7 @@ def _draw_slice(panel: InstrumentPanel) -> None:
 
 def _draw_sharpness(panel: InstrumentPanel) -> None:
     panel.write(edge_sentence(panel.cfg.optimizer, panel.cfg.lr), bold=False)
-    measured = panel.ask_by_button(answers.SHARPNESS, "Measure sharpness up to the step shown")
+    measured = panel.ask_by_button(SHARPNESS, "Measure sharpness up to the step shown")
     if measured is None:
         return
     value, cfg = measured.value, measured.cfg
@@ -150,7 +149,7 @@ def _draw_jacobian(panel: InstrumentPanel) -> None:
     if panel.cfg.width > MAX_JACOBIAN_WIDTH:
         st.info(WORDS("too wide", widest=MAX_JACOBIAN_WIDTH))
         return
-    measured = panel.ask_by_button(answers.STREAM_JACOBIAN, "Take the stack's Jacobian at the step shown")
+    measured = panel.ask_by_button(STREAM_JACOBIAN, "Take the stack's Jacobian at the step shown")
     if measured is None:
         return
     panel.chart(spectrum_chart(measured.value.singular_values))

@@ -9,10 +9,9 @@ from components.charts.colour import GRADIENT
 from components.charts.depth import Series, depth_profile, linear_profile
 from components.charts.parts import Figure
 from components.instruments.panel import InstrumentPanel, Measured
-from models import answers
-from models.answers import GradientShares, PathLengths
+from exhibits.instruments.paths.answer import GRADIENT_SHARES, PATH_LENGTHS, GradientShares, PathLengths
+from exhibits.instruments.paths.numbers import lengths_sentence, path_counts, shares_sentence
 from models.content import Texts
-from models.insight.paths import lengths_sentence, path_counts, shares_sentence
 from models.spec import plan
 from models.spec.plan import uses_batch_statistics
 
@@ -22,14 +21,14 @@ QUICK_SPLIT = 1e9  # multiplications; above it, the split by branches waits for 
 
 
 def draw(panel: InstrumentPanel) -> None:
-    measured = panel.ask(answers.GRADIENT_SHARES)
+    measured = panel.ask(GRADIENT_SHARES)
     if measured is not None:
         _draw_adds(panel, measured)
     cfg = panel.cfg
     if cfg.sublayers**2 * cfg.width**2 * cfg.batch * cfg.tokens <= QUICK_SPLIT:
-        lengths = panel.ask(answers.PATH_LENGTHS)
+        lengths = panel.ask(PATH_LENGTHS)
     else:
-        lengths = panel.ask_by_button(answers.PATH_LENGTHS, "Split the gradient by the branches it passed")
+        lengths = panel.ask_by_button(PATH_LENGTHS, "Split the gradient by the branches it passed")
     if lengths is not None:
         _draw_lengths(panel, lengths)
 

@@ -5,15 +5,15 @@ import numpy as np
 from components.charts.colour import SIGNAL
 from components.charts.depth import Series, cosine_chart, depth_profile
 from components.instruments.panel import InstrumentPanel
-from models import answers
+from exhibits.instruments.stream.answer import STREAM
+from exhibits.instruments.stream.numbers import stream_sentence
 from models.content import Texts
-from models.insight.stream import stream_sentence
 
 WORDS = Texts("instruments/stream")
 
 
 def draw(panel: InstrumentPanel) -> None:
-    measured = panel.ask(answers.STREAM)
+    measured = panel.ask(STREAM)
     if measured is None:
         return
     value, sites = measured.value, panel.view.trace.sites

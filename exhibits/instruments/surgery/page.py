@@ -10,11 +10,8 @@ from components.charts.colour import LOSS
 from components.charts.depth import SHARE_BOUNDS, Series, depth_profile, linear_profile
 from components.charts.parts import Figure
 from components.instruments.panel import InstrumentPanel, Measured, block_names, branch_weights
-from models import answers
-from models.answers import Lesions, Question, Value
-from models.content import Texts
-from models.insight.baseline import label_of_guessing, loss_of_guessing
-from models.insight.surgery import (
+from exhibits.instruments.surgery.answer import LESIONS, SURGERY, Lesions
+from exhibits.instruments.surgery.numbers import (
     OPERATIONS,
     SKIP,
     SWAP,
@@ -24,6 +21,9 @@ from models.insight.surgery import (
     norm_slots,
     swappable_blocks,
 )
+from models.answers import Question, Value
+from models.content import Texts
+from models.insight.baseline import label_of_guessing, loss_of_guessing
 from models.spec import TASKS, RunConfig, plan
 from models.spec.plan import uses_batch_statistics
 
@@ -35,7 +35,7 @@ HELD_OUT = {"image": 359, "points": 300, "text": 64, "sequence": 64}  # samples 
 
 def draw(panel: InstrumentPanel) -> None:
     passes = 2 * panel.cfg.depth  # for each block, one with it skipped and one with its branches zeroed
-    curve = _ask(panel, passes, answers.LESIONS, "Take out each block of the step shown")
+    curve = _ask(panel, passes, LESIONS, "Take out each block of the step shown")
     if curve is not None:
         _draw_lesions(panel, curve)
     with st.expander("Operate on one block", key=panel.key("one")):
@@ -47,7 +47,7 @@ def _draw_operation(panel: InstrumentPanel) -> None:
     if args is None:
         return
     passes = 2  # before and after the operation
-    measured = _ask(panel, passes, answers.SURGERY, "Operate on the step shown", **args)
+    measured = _ask(panel, passes, SURGERY, "Operate on the step shown", **args)
     if measured is not None:
         panel.write(
             cut_sentence(

@@ -14,7 +14,8 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
-from models.answers import GradientShares, PathLengths
+from exhibits.instruments.paths.answer import GRADIENT_SHARES, PATH_LENGTHS, GradientShares, PathLengths
+from models.instruments import on_snapshot
 from models.nets import Net
 from models.nets.build import matrix_size
 from models.nets.hooks import Hook, forward_hooks
@@ -219,3 +220,6 @@ def _padded_sum(a: Tensor, b: Tensor) -> Tensor:
     length = max(len(a), len(b))
     a, b = (F.pad(x, (0, 0) * (x.ndim - 1) + (0, length - len(x))) for x in (a, b))
     return a + b
+
+
+MEASURES = {GRADIENT_SHARES: on_snapshot(gradient_shares), PATH_LENGTHS: on_snapshot(path_lengths)}

@@ -5,7 +5,8 @@ import torch
 from torch import Tensor
 
 from addnorm.probe import accumulate_dtype
-from models.answers import AdamState, Gains, GradientNoise, Health
+from exhibits.instruments.health.answer import HEALTH, AdamState, Gains, GradientNoise, Health
+from models.instruments import on_snapshot
 from models.nets import Net
 from models.nets.norms import NORM_TYPES, DynamicTanh
 from models.nets.sublayer import Gate
@@ -153,3 +154,6 @@ def _spreads(values: list[Tensor | None]) -> np.ndarray:
     """Mean, minimum and maximum of each tensor, (N, 3); NaN for None."""
     spreads = [[torch.nan] * 3 if x is None else [x.mean().item(), x.min().item(), x.max().item()] for x in values]
     return np.array(spreads, np.float32).reshape(-1, 3)
+
+
+MEASURES = {HEALTH: on_snapshot(health)}

@@ -11,7 +11,8 @@ from torch import Tensor
 
 from addnorm.cosine import mean_cosines
 from addnorm.probe import accumulate_dtype
-from models.answers import Collapse
+from exhibits.instruments.collapse.answer import COLLAPSE, Collapse
+from models.instruments import on_snapshot
 from models.instruments.attention import attention_in, attention_parts, visibility
 from models.nets.branches import Attention
 from models.training import Snapshot, Work, cross_entropy, preserve_buffers, probe_outputs
@@ -124,3 +125,6 @@ def _pass(snapshot: Snapshot, attentions: list[Attention | None]) -> tuple[list[
 
 def _mean(values_G: Tensor) -> float:
     return values_G.nanmean().item()
+
+
+MEASURES = {COLLAPSE: on_snapshot(collapse)}

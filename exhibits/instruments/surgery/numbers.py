@@ -1,12 +1,12 @@
 """The parts that can be cut out of a net, and sentences on one cut and on the whole lesion curve."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
 from models.content import Texts
-from models.insight.baseline import LEARNED_BELOW, guess_in_words, loss_of_guessing
+from models.insight.baseline import LEARNED_BELOW, MAX_SLIGHT_COST
 from models.insight.words import signed_number
 from models.spec import RunConfig, plan
 from models.spec.plan import block_name
@@ -19,9 +19,7 @@ UNNORM = "remove a norm"
 SWAP = "swap two blocks"
 OPERATIONS = (SKIP, ZERO, UNNORM, SWAP)
 
-# Shares of the decrease of the loss below guessing that a cut loses.
-MAX_SLIGHT_COST = 0.1  # a cut that loses less costs little
-MIN_FATAL_COST = 0.9  # a cut that loses more costs everything
+MIN_FATAL_COST = 0.9  # share of the decrease of the loss below guessing; a cut that loses more costs everything
 
 
 def norm_slots(cfg: RunConfig, block: int) -> dict[str, str]:
@@ -87,35 +85,6 @@ def lesion_sentence(names: Sequence[str], intact: float, skipped: np.ndarray, gu
         outcome = TEXTS("some blocks missed", slight=slight, blocks=len(cost))
         outcome += TEXTS("some blocks fatal", fatal=fatal, lost=MIN_FATAL_COST) if fatal else ""
     return TEXTS("lesion", figures=figures, outcome=outcome)
-
-
-def feed_forward_sentence(losses: Mapping[str, float], cuts: Mapping[str, float], task: str, step: int) -> str:
-    """Contribution of a transformer's feed-forward nets, compared with that of attention.
-
-    `losses`: held-out losses of the whole net (key "") and of nets trained without one kind of sublayer (a key of
-    PARTS). `cuts`: held-out losses of the whole net with all sublayers of a kind skipped.
-    """
-    whole, guessing = losses[""], loss_of_guessing(task)
-    if not all(map(math.isfinite, (*losses.values(), *cuts.values()))):
-        return TEXTS("nothing to compare", step=step)
-    if whole > LEARNED_BELOW * guessing:
-        return TEXTS("whole net untrained", step=step, loss=whole, guess=guess_in_words(task))
-    lost_share = (losses["ffn"] - whole) / (guessing - whole)
-    if lost_share <= 0:
-        effect = "no worse"
-    elif lost_share < MAX_SLIGHT_COST:
-        effect = "hardly worse"
-    else:
-        effect = "worse"
-    return TEXTS(
-        "trained without",
-        step=step,
-        does=effect,
-        losses=losses,
-        whole=whole,
-        slight=MAX_SLIGHT_COST,
-        changes={kind: signed_number(cut - whole, 3) for kind, cut in cuts.items()},
-    )
 
 
 def _parts(cfg: RunConfig, block: int) -> list[tuple[object, ...]]:

@@ -6,7 +6,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from models.answers import Distributions, Film
+from exhibits.instruments.distributions.answer import DISTRIBUTIONS, LAYER_FILM, Distributions, Film
+from models.instruments import on_snapshot
 from models.instruments.stream import module_outputs, rms
 from models.nets import Net
 from models.spec import RunConfig, plan
@@ -136,6 +137,10 @@ def _module_at(net: Net, site: int, *, inside: bool) -> nn.Module:
 
 
 def _histogram_fields(histograms: list[Histogram]) -> dict[str, np.ndarray]:
-    """The fields of `models.answers.Histograms`."""
+    """The fields of `Histograms`."""
     columns = (np.array(values, np.float32) for values in zip(*histograms, strict=True))
     return {"centres": bin_centres(), **dict(zip(Histogram._fields, columns, strict=True))}
+
+
+MEASURES = {DISTRIBUTIONS: on_snapshot(distributions), LAYER_FILM: layer_film}
+EXAMPLES = {LAYER_FILM: {"site": "x0"}}  # arguments of a question that needs some

@@ -5,11 +5,10 @@ import math
 import numpy as np
 
 from models.content import Texts
+from models.insight.estimates import MOMENTUM
 from models.insight.words import number
 
 TEXTS = Texts("instruments/landscape")
-
-MOMENTUM = 0.9
 AT_EDGE_FACTOR = 1.5  # a sharpness within this factor of the edge of stability is at the edge
 FLAT_RIM_FACTOR = 1.5  # loss on the rim over loss in the middle; a slice below it is flat
 MAX_SMOOTH_MINIMA = 0.02  # share of cells that are minima; a slice above it is jagged

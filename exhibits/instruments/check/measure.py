@@ -7,8 +7,9 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from models.answers import GradientCheck
+from exhibits.instruments.check.answer import CHECK, GradientCheck
 from models.generator import generator
+from models.instruments import on_snapshot
 from models.nets import Net
 from models.nets.hooks import Hook, forward_hooks
 from models.spec import plan
@@ -162,3 +163,7 @@ def _steadiest(differences: list[float]) -> int:
     """Index of the difference closest to the one before it; 0 if no two are finite."""
     changes = np.abs(np.diff(differences))
     return 1 + int(np.nanargmin(changes)) if np.isfinite(changes).any() else 0
+
+
+MEASURES = {CHECK: on_snapshot(check)}
+EXAMPLES = {CHECK: {"block": 1}}  # arguments of a question that needs some
