@@ -15,8 +15,8 @@ from models.nets.branches import Attention
 from models.service.wire import size
 from models.spec import ARRANGEMENTS, POSITIONS, TASKS, RunConfig
 from models.training import Replays, result_of
+from tests.instruments.nets import TINY
 from tests.instruments.test_generation import BOOK, SIXTEEN, TEXT, snapshot
-from tests.instruments.test_lens import TINY
 
 
 @pytest.mark.parametrize(

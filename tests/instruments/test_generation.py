@@ -12,7 +12,7 @@ from models.service.wire import size
 from models.spec import ARRANGEMENTS, RunConfig
 from models.tasks import alphabet
 from models.training import Replays, Run, result_of, snapshot_of
-from tests.instruments.test_lens import TINY, looked
+from tests.instruments.nets import TINY, looked
 
 BOOK = RunConfig.arranged("pre-norm", **TINY)
 TEXT = "Call me"

@@ -1,14 +1,13 @@
 """Instruments on the page: a closed one does no work, an open one measures the step shown and keeps its picture."""
 
 import json
-import re
 
 import pytest
 from streamlit.proto.WidgetStates_pb2 import WidgetState
 
 from components.instruments import INSTRUMENTS
 from models.instruments import INSTRUMENTS as MEASURED
-from tests.app_page import SMALL, charts, playground, press, sound, trained, tried, words
+from tests.app_page import SMALL, charts, playground, sound, trained, words
 from tests.inprocess import InProcessTrainer
 from tests.player_page import rests
 
@@ -140,14 +139,3 @@ def test_an_error_of_the_trainer_is_a_sentence_in_the_panel(monkeypatch):
     monkeypatch.setitem(MEASURED, "stream", broken)
     page = opened(playground(**SMALL, seed="77"), "Stream and branches")
     assert "Width is 7; legal is another." in words(page)
-
-
-def test_a_post_mortem_names_the_cause_and_a_button_starts_a_comparison_that_differs_in_one_thing():
-    page = opened(playground(**DIVERGES), "Post-mortem")
-    assert "neither diverged so far nor ended without learning" in words(page)
-    tried(trained(page))
-    assert re.search(r"Likeliest cause, by trial: with .+ alone the run goes on\.", words(page))
-    assert {"Signal before and after", "Gradient before and after"} <= set(charts(page))
-    press(page, "branch scale")
-    assert page.title[0].value == "Compare"
-    assert page.query_params["b"].count("branch_scale=1%2Fsqrt%28depth%29") == 1

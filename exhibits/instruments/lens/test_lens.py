@@ -3,7 +3,6 @@
 import math
 import re
 from dataclasses import replace
-from itertools import product
 
 import numpy as np
 import pytest
@@ -24,22 +23,12 @@ from tests import hand
 from tests.app_page import charts, press, sound, words
 from tests.arrangements import in_turn
 from tests.drawn import all_drawn, drawn
-from tests.instruments.nets import opened
+from tests.instruments.nets import TINY, looked, opened
 from tests.player_page import rests
 from tests.tables import table_of
 
 pytestmark = pytest.mark.usefixtures("trainer_in_this_process")
 
-TINY = {
-    "net": "transformer",
-    "task": "book",
-    "depth": 2,
-    "width": 8,
-    "heads": 2,
-    "batch": 4,
-    "steps": 10,
-    "device": "cpu",
-}
 TEXT = "Call me"
 OTHERS = [
     {"norm": "batch norm"},
@@ -104,17 +93,6 @@ def test_every_site_and_every_head_is_that_of_a_forward_pass_by_hand():
         np.testing.assert_allclose(found.probability[site], here.max(-1), rtol=1e-3)
         np.testing.assert_allclose(found.final_probability[site], here[range(len(TEXT)), said], rtol=1e-3)
         np.testing.assert_allclose(found.kl[site], stats.entropy(p[-1], here, axis=-1), rtol=2e-3, atol=1e-6)
-
-
-def looked(x, attention):
-    """Rows of attention, head by head and row by row in numpy, (H, T, T)."""
-    x = x[0].detach().numpy()
-    q, k = (x @ w.weight.detach().numpy().T + w.bias.detach().numpy() for w in (attention.w_q, attention.w_k))
-    found = np.zeros((2, len(x), len(x)))
-    for head, row in product(range(2), range(len(x))):
-        own = slice(4 * head, 4 * head + 4)
-        found[head, row, : row + 1] = special.softmax([q[row, own] @ k[at, own] / 2 for at in range(row + 1)])
-    return found
 
 
 @pytest.mark.parametrize("arrangement", [name for name in ARRANGEMENTS if name != "DLCL"])

@@ -68,13 +68,13 @@ SERIAL = ("attack/", "browser/", "load/", "project/test_benchmarks.py", "service
 FULL = (*SERIAL, "project/test_how_to_add.py", "service/test_proxies.py")
 
 # Seconds by tier and file, as `pytest --record-durations` wrote them. Only their proportions count.
-DURATIONS = Path(__file__).with_name("durations.json")
+DURATIONS = Path(__file__).parent / "tests" / "durations.json"
 durations: dict[str, dict[str, float]] = json.loads(DURATIONS.read_text())
 measured: Counter[tuple[str, str]] = Counter()
 
 
 def file_of(nodeid: str) -> str:
-    """The file of a test, below tests/."""
+    """The file of a test, below tests/ if it is there."""
     return nodeid.partition("::")[0].removeprefix("tests/")
 
 

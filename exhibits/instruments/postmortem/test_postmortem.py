@@ -1,0 +1,21 @@
+"""The post-mortem on the page: why a run failed, and a comparison with what helps."""
+
+import re
+
+import pytest
+
+from tests.app_page import charts, press, trained, tried, words
+from tests.instruments.nets import opened
+
+pytestmark = pytest.mark.usefixtures("trainer_in_this_process")
+
+
+def test_a_post_mortem_names_the_cause_and_a_button_starts_a_comparison_that_differs_in_one_thing():
+    page = opened("Post-mortem", depth="32", norm="none", placement="none")
+    assert "neither diverged so far nor ended without learning" in words(page)
+    tried(trained(page))
+    assert re.search(r"Likeliest cause, by trial: with .+ alone the run goes on\.", words(page))
+    assert {"Signal before and after", "Gradient before and after"} <= set(charts(page))
+    press(page, "branch scale")
+    assert page.title[0].value == "Compare"
+    assert page.query_params["b"].count("branch_scale=1%2Fsqrt%28depth%29") == 1
