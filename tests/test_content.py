@@ -15,6 +15,7 @@ from models.claims.claims import CLAIMS, claim
 from models.content import (
     Content,
     ContentError,
+    Texts,
     fill,
     merged_edition,
     placeholders,
@@ -207,6 +208,22 @@ def test_an_edition_is_read_in_its_language_and_what_it_lacks_in_english(monkeyp
     assert lessons["exploding"].why == LESSONS["exploding"].why
     untranslated = {"what": "content_untranslated", "language": "zh", "lacks": 9, "first": "02-exploding.md"}
     assert untranslated in logged, "a page that another test opened in this process may log its own too"
+
+
+def test_an_exhibit_has_its_words_in_its_folder_in_every_language(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "maps" / "new").mkdir(parents=True)
+    (tmp_path / "maps" / "new" / "words.md").write_text(
+        "+++\norder = 1\n+++\n# What?\n\n## said\n\nOne {loss}.\n", "utf-8"
+    )
+    (tmp_path / "maps" / "new" / "words.zh.md").write_text("# 什么？\n\n## said\n\n一 {loss}。\n", "utf-8")
+    monkeypatch.setattr(content, "EXHIBITS", tmp_path)
+    texts = Texts("maps/new")
+    assert (texts.title, texts("said", loss=2)) == ("What?", "One 2.")
+    assert list(Content("maps/*.md", lambda files: {text.key: text.front["order"] for text in files})) == ["new"]
+    monkeypatch.setattr(content, "edition", lambda: "zh")
+    assert (texts.title, texts("said", loss=2)) == ("什么？", "一 2。")
 
 
 def test_negative_numbers_have_the_formatter_s_sign() -> None:

@@ -6,6 +6,7 @@ import pytest
 from streamlit.proto.WidgetStates_pb2 import WidgetState
 
 from components.instruments import INSTRUMENTS
+from models.exhibits import part
 from models.instruments import INSTRUMENTS as MEASURED
 from tests.app_page import SMALL, charts, playground, sound, trained, words
 from tests.inprocess import InProcessTrainer
@@ -63,6 +64,12 @@ def test_a_card_asks_its_question_and_says_why_it_is_no_use_to_this_net():
     assert "An MLP has no attention" in offered["Attention and lens"]["unfit"]
     assert not shown_cards(playground(**SMALL, net="transformer"))["Attention and lens"]["unfit"]
     assert not shown_cards(trained(playground(**DIVERGES)))["Post-mortem"]["unfit"]
+
+
+@pytest.mark.parametrize("name", ["nobody", "../../models", "check.page", ""])
+def test_no_name_outside_the_listing_is_imported(name):
+    with pytest.raises(KeyError):
+        part("instruments", name, "page")
 
 
 def test_a_press_on_a_card_opens_the_instrument_and_another_closes_it():
