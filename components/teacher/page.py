@@ -307,7 +307,9 @@ def _draw_plan(plan: Plan) -> None:
             on_change=lambda: _put_plan(prepared.get(str(session.widget_value(PREPARED_WIDGET)), "")),
         )
         open_text_file("or open a file:", "teacher_file", MAX_PLAN_CHARS, _put_plan)
-        st.download_button("Plan as a file", f"{plan.text}\n", "plan.txt", "text/plain", icon=":material/download:")
+        st.download_button(
+            "Plan as a file", lambda: f"{plan.text}\n", "plan.txt", "text/plain", icon=":material/download:"
+        )
         st.download_button(
             TEXTS("worksheet"),
             lambda: worksheet.worksheet(plan.title, plan.stops),
