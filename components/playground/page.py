@@ -111,6 +111,8 @@ def _draw_player(cfg: RunConfig, others: list[tuple[str, RowProfile]], step: int
         facts=[f"seed {cfg.seed}, 1 seed"],
     )
     panels_below(NAME, "charts", picture.charts(cfg, others, fit, large=on_projector))
+    if on_projector:
+        return st.container()
     remedy_place = st.container(key="remedies")  # style.css reserves its room
     remedy_place.empty()  # else Streamlit leaves out the container
     return remedy_place
