@@ -80,6 +80,9 @@ class Visitors:
                     pause.first.click(timeout=MOMENT)
                     pause.first.wait_for(state="hidden", timeout=MOMENT)
             tab.close()
+        for context in self._contexts.values():  # a tab may have remembered something while another was cleared
+            context.pages[0].evaluate("localStorage.clear()")
+            context.clear_cookies()
         complaints = list(self.complaints)
         self.tabs.clear()
         self.complaints.clear()

@@ -96,7 +96,7 @@ def test_on_a_projector_keys_lead_through_the_scenes_without_a_click_and_the_wor
     drawing = page.locator(".player-block.large svg")
     scale = drawing.bounding_box()["width"] / float(drawing.get_attribute("viewBox").split()[2])
     assert 12 * scale >= 20, "the words of the block"
-    assert type_of(page.locator(".player-curve text").first) >= 15
+    until(page, lambda: type_of(page.locator(".player-curve text").first) >= 15, "a chart in large type")
     laid_out(page, page.get_by_role("button", name=re.compile("through the depth|Pause")).last)
 
 
