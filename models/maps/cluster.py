@@ -5,6 +5,7 @@ import sys
 import time
 from asyncio import CancelledError
 from collections.abc import Callable, Iterator, Sequence
+from concurrent import futures
 from contextlib import suppress
 from typing import Any
 
@@ -35,13 +36,14 @@ def run_on_cluster(
     """
     lost = ClusterLostError(f"The scheduler {scheduler} is gone. What was done before is kept.")
     client = _client(scheduler)
-    for library in ("distributed", "tornado", "asyncio"):  # they would print tracebacks about a lost scheduler
-        logging.getLogger(library).setLevel(logging.CRITICAL + 1)
+    for name in ("asyncio", *logging.root.manager.loggerDict):  # they would print tracebacks about a lost scheduler
+        if name.partition(".")[0] in ("distributed", "tornado", "asyncio"):
+            logging.getLogger(name).setLevel(logging.CRITICAL + 1)
     try:
         yield from _results(client, scheduler, specification, missing, run)
     except ClusterError as error:
         raise (lost if client.status != "running" else error) from None
-    except (OSError, CancelledError, RuntimeError):
+    except (OSError, CancelledError, futures.CancelledError, RuntimeError):
         raise lost from None
     finally:
         with suppress(Exception):  # there is nobody to take leave of
