@@ -16,7 +16,7 @@ SIMILAR = "stay distinct, but similar"
 APART = "stay distinct"
 PATH_OUTCOMES = (VANISH, FLY, MERGE, APART)  # options of a guess
 MIN_VISIBLE_GROWTH = 0.1  # size over the input's size, below which a path is invisible
-SPREAD_STEPS = 46  # between no angle and a full circle, and again about the one that is found
+SPREAD_STEPS = 46  # between no angle and a full circle, and again about the first that spreads enough
 MAX_VISIBLE_GROWTH = 16.0  # size over the input's size, above which a path leaves the picture
 DISTINCT_COSINE = 0.7  # mean cosine below which vectors have different directions; above ALIKE it is nearly one
 DIRECTIONS = {
@@ -86,9 +86,9 @@ def _spread_angles(angles: np.ndarray, cosine: float) -> np.ndarray:
         scales = np.linspace(low, high, SPREAD_STEPS)
         means = (np.abs(np.exp(1j * np.outer(scales, offsets)).sum(1)) ** 2 - count) / (count * (count - 1))
         reached = np.flatnonzero(means <= cosine)
-        found = reached[0] if len(reached) else means.argmin()
-        low, high = scales[max(found - 1, 0)], scales[min(found + 1, SPREAD_STEPS - 1)]
-    return middle + scales[found] * offsets
+        first = reached[0] if len(reached) else means.argmin()
+        low, high = scales[max(first - 1, 0)], scales[min(first + 1, SPREAD_STEPS - 1)]
+    return middle + scales[first] * offsets
 
 
 def unseparated(picture: Mapping[str, Any]) -> list[bool]:
