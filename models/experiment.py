@@ -11,18 +11,20 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from threading import Lock
 from types import ModuleType
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
 from models import answers
 from models.answers import OF_TORCH, SIGNAL, Question
-from models.content import ContentError, Document, bind_settings, fill, placeholders
+from models.content import ContentError, Document, Texts, bind_settings, fill, placeholders
 from models.exhibits import questions
 from models.lessons.glossary import ENTRIES, PAGES, key_of
 from models.spec import RunConfig
 from models.spec.bounds import MAX_SEEDS_PER_RUN
+from models.trace import Trace
 
+TEXTS = Texts("judges")
 AT_END = " at the end"  # suffix of a measure: of the trained net, not of the net before training
 ROOT = Path(__file__).parents[1]
 QUESTIONS = {
@@ -154,6 +156,7 @@ class Experiment:
     early_text: str = ""
     condition_text: str = ""
     words: Mapping[str, str] = field(default_factory=dict)
+    undecided: ClassVar[str] = ""  # answer if a number that decides is missing; empty where a judge needs none
 
     def word(self, name: str) -> str:
         """Name of an option or net in the language of the text."""
@@ -171,8 +174,14 @@ class Experiment:
         return configs
 
     def judged(self, values: Values) -> Judgement:
-        """What the judge decides from the values."""
-        return self.judge(values)
+        """What the judge decides; `undecided`, with the reason, if one of its numbers is NaN, which refutes nothing."""
+        judgement = self.judge(values)
+        if not self.undecided or not any(map(_has_nan, (judgement.numbers, judgement.table, judgement.tests))):
+            return judgement
+        ends = {name: value.divergence for name, value in values.items() if isinstance(value, Trace)}
+        diverged = [TEXTS("diverged", net=name, step=end.step) for name, end in ends.items() if end]
+        why = TEXTS("undecided", why="; ".join(diverged) or TEXTS("no number"))
+        return replace(judgement, answer=self.undecided, undecided=why)
 
     def finding(self, values: Values, *, trained: bool = True) -> Finding:
         """Judges the values; unless `trained`, the sentence covers only the nets before training."""
@@ -181,10 +190,19 @@ class Experiment:
         sentence = judgement.undecided or fill(text, judgement.numbers)
         for name in self.words:
             sentence = sentence.replace(name, self.words[name])
-        condition = fill(self.condition_text, judgement.numbers)
+        condition = "" if judgement.undecided else fill(self.condition_text, judgement.numbers)
         return Finding(
             judgement.answer, sentence, condition, judgement.table, judgement.lines, judgement.plane, judgement.tests
         )
+
+
+def _has_nan(value: Any) -> bool:
+    """Whether a number, or one within a mapping, sequence or array, is NaN."""
+    if isinstance(value, Mapping):
+        return any(map(_has_nan, value.values()))
+    if isinstance(value, list | tuple):
+        return any(map(_has_nan, value))
+    return isinstance(value, float | np.ndarray | np.floating) and bool(np.isnan(value).any())
 
 
 @dataclass(frozen=True)

@@ -11,13 +11,18 @@ from components.shell.session import Key
 from components.shell.text import badge, named_table, with_badge, with_explained_words
 from models.content import Texts
 from models.experiment import Finding
-from models.papers.judging import HOLDS, NOT_HERE, PARTLY
+from models.papers.judging import HOLDS, NOT_HERE, PARTLY, UNDECIDED
 from models.papers.papers import Paper
 
 TEXTS = Texts("papers")
 NAME = "paper"
-ICONS = {HOLDS: ":material/check_circle:", NOT_HERE: ":material/cancel:", PARTLY: ":material/rule:"}
-MARKS = {HOLDS: "✓", NOT_HERE: "✗", PARTLY: "≈"}
+ICONS = {
+    HOLDS: ":material/check_circle:",
+    NOT_HERE: ":material/cancel:",
+    PARTLY: ":material/rule:",
+    UNDECIDED: ":material/help:",
+}
+MARKS = {HOLDS: "✓", NOT_HERE: "✗", PARTLY: "≈", UNDECIDED: "?"}
 
 PAPER_RUNNING = Key("paper_{}_running", False)
 PAPER_VERDICTS: Key[dict[str, str]] = Key("paper_verdicts", {})  # by paper that was run in this visit

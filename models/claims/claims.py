@@ -4,12 +4,10 @@ from dataclasses import dataclass
 from functools import partial
 
 from models.claims import depth, layers, numbers, runs  # noqa: F401 (registers the judges)
-from models.claims.judging import FAILS, HOLDS, PARTLY, unless_not_measured
+from models.claims.judging import FAILS, HOLDS, PARTLY, UNDECIDED
 from models.content import Content, Document
 from models.experiment import (
     Experiment,
-    Judgement,
-    Values,
     check_links,
     experiment_fields,
     experiments_from,
@@ -31,9 +29,7 @@ class Claim(Experiment):
     topic: str
     badge: str
 
-    def judged(self, values: Values) -> Judgement:
-        """What the judge decides, unless a number that it needs is missing."""
-        return unless_not_measured(self.judge(values), values)
+    undecided = UNDECIDED
 
 
 def claim(text: Document) -> Claim:

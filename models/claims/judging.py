@@ -1,15 +1,13 @@
-"""Shared by the judges of claims: verdicts, when there is none, and figures of a signal before training."""
+"""Shared by the judges of claims: verdicts, and figures of a signal before training."""
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
 from models.answers import SignalAtInit
 from models.content import Texts
-from models.experiment import Judgement, Lines, Values
+from models.experiment import Lines
 from models.insight.formula import geometric_mean
 from models.insight.outcome import final_loss
 from models.trace import Trace
@@ -28,26 +26,6 @@ def verdict(holds: Sequence[bool]) -> str:
     if all(holds):
         return HOLDS
     return PARTLY if any(holds) else FAILS
-
-
-def unless_not_measured(judgement: Judgement, values: Values) -> Judgement:
-    """The judgement; UNDECIDED, with the reason, if one of its numbers is NaN, which every comparison would refute."""
-    if not _has_nan(judgement.numbers) and not _has_nan(judgement.table):
-        return judgement
-    ends = {name: value.divergence for name, value in values.items() if isinstance(value, Trace)}
-    diverged = [TEXTS("diverged", net=name, step=end.step) for name, end in ends.items() if end]
-    return replace(
-        judgement, answer=UNDECIDED, undecided=TEXTS("undecided", why=" ".join(diverged) or TEXTS("no number"))
-    )
-
-
-def _has_nan(value: Any) -> bool:
-    """Whether a number, or one within a mapping, sequence or array, is NaN."""
-    if isinstance(value, Mapping):
-        return any(map(_has_nan, value.values()))
-    if isinstance(value, list | tuple):
-        return any(map(_has_nan, value))
-    return isinstance(value, float | np.ndarray | np.floating) and bool(np.isnan(value).any())
 
 
 def finite_loss(trace: Trace) -> float:

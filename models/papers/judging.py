@@ -7,11 +7,14 @@ from typing import Any
 
 import numpy as np
 
+from models.content import Texts
 from models.experiment import Judgement
 from models.insight.outcome import final_loss
 from models.trace import Trace
 
-# Answers of a verdict, and of a statement that its seeds do not decide.
+TEXTS = Texts("judges")
+
+# Answers of a verdict, and of one that the seeds do not decide.
 HOLDS = "holds here"
 PARTLY = "holds in part"
 NOT_HERE = "does not show here"
@@ -75,10 +78,12 @@ def judge_statements(
     intervals = [interval(by_seed) for by_seed in measured]
     verdicts = [statement.verdict(low, high) for statement, (_, low, high) in zip(stated, intervals, strict=True)]
     shows = [verdict == HOLDS for verdict in verdicts]
-    answer = HOLDS if all(shows) else PARTLY if any(shows) else NOT_HERE
+    answer = HOLDS if all(shows) else PARTLY if any(shows) else NOT_HERE if NOT_HERE in verdicts else UNDECIDED
     missed = []
-    for statement, verdict in zip(stated, verdicts, strict=True):
-        if verdict != HOLDS:
+    for statement, verdict, (_, low, high) in zip(stated, verdicts, intervals, strict=True):
+        if math.isnan(high - low):
+            missed.append(f"{statement.says} ({UNDECIDED}: {TEXTS('no number')})")
+        elif verdict != HOLDS:
             undecided = f" ({UNDECIDED}: the interval crosses the bound)" if verdict == UNDECIDED else ""
             missed.append(statement.says + undecided + (f", because {statement.because}" if statement.because else ""))
     tests = {

@@ -1,6 +1,7 @@
 """Results of papers, each with the set-up that reproduces it at toy scale, loaded from `content/en/papers/`."""
 
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cache, partial
@@ -23,7 +24,7 @@ from models.experiment import (
 from models.insight.words import number
 from models.maps.prepared import CHECKS_KEY, PREPARED
 from models.papers import numbers, results, updates  # noqa: F401 (registers the judges)
-from models.papers.judging import HOLDS, NOT_HERE, PARTLY
+from models.papers.judging import HOLDS, NOT_HERE, PARTLY, UNDECIDED
 from models.spec import RunConfig
 
 TESTED_FILE = Path(__file__).with_name("tested.json")  # written by `python -m benchmarks.papers FILE`
@@ -62,6 +63,8 @@ class Paper(Experiment):
             (source.seeds for source in map(self.sources.get, self.opens) if isinstance(source, Trained)), default=1
         )
 
+    undecided = UNDECIDED
+
     def statements(self, finding: Finding, *, verdicts: bool = True) -> dict[str, list[str]]:
         """Table of the statements: bound, number with its 95 % interval and verdict here, and as recorded elsewhere."""
         tests = finding.tests
@@ -91,7 +94,8 @@ class Paper(Experiment):
 
 def in_words(mean: float, low: float, high: float, verdict: str) -> str:
     """A mean with its interval, and its verdict if that is not empty."""
-    return f"{number(mean)} [{number(low)}, {number(high)}]" + (f": {verdict}" if verdict else "")
+    words = "not finite" if math.isnan(high - low) else f"{number(mean)} [{number(low)}, {number(high)}]"
+    return words + (f": {verdict}" if verdict else "")
 
 
 @cache

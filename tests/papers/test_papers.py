@@ -52,6 +52,8 @@ LONG = {
 IN_PART = {"shattered", "rank-collapse", "curse-of-depth", "zero-gates", "dynamic-tanh"}
 CARD_SECONDS = 60.0  # that a card may take on two cores
 
+NOT_FINITE = "it is one (undecided: a number that decides it is not finite)"
+
 
 @cache
 def gathered(key: str) -> dict[str, Any]:
@@ -103,22 +105,31 @@ def test_another_depth_has_other_layers_and_the_same_seeds() -> None:
 
 
 @pytest.mark.parametrize(
-    ("numbers_by_seed", "verdict"),
+    ("numbers_by_seed", "verdict", "missed"),
     [
-        ([1.0, 1.1, 0.9, 1.0], HOLDS),
-        ([2.0, 2.1, 1.9, 2.0], NOT_HERE),
-        ([0.2, 0.1, 0.2, 0.1], NOT_HERE),
-        ([0.7, 0.7, 0.6, 0.9], UNDECIDED),
-        ([1.0, 1.0, np.nan, 1.0], UNDECIDED),
+        ([1.0, 1.1, 0.9, 1.0], HOLDS, ""),
+        ([2.0, 2.1, 1.9, 2.0], NOT_HERE, "it is one, because of this"),
+        ([0.2, 0.1, 0.2, 0.1], NOT_HERE, "it is one, because of this"),
+        ([0.7, 0.7, 0.6, 0.9], UNDECIDED, "it is one (undecided: the interval crosses the bound), because of this"),
+        ([1.0, 1.0, np.nan, 1.0], UNDECIDED, NOT_FINITE),
+        ([1.0, 1.0, np.inf, 1.0], UNDECIDED, NOT_FINITE),
     ],
 )
-def test_a_statement_fails_in_both_directions(numbers_by_seed: list[float], verdict: str) -> None:
+@pytest.mark.filterwarnings("ignore:invalid value encountered")  # a deviation from infinity
+def test_a_statement_fails_in_both_directions(numbers_by_seed: list[float], verdict: str, missed: str) -> None:
     stated = [{"says": "it is one", "number": "x", "at_least": 0.7, "at_most": 1.3, "because": "of this"}]
     judged = judge_statements(stated, [np.array(numbers_by_seed)], {})
     assert judged.tests["result"] == [verdict]
-    assert judged.answer == (HOLDS if verdict == HOLDS else NOT_HERE)
-    assert (judged.numbers["missed"] == "") == (verdict == HOLDS)
-    assert verdict == HOLDS or judged.numbers["missed"].endswith("because of this")
+    assert (judged.answer, judged.numbers["missed"]) == (verdict, missed)
+
+
+def test_a_card_whose_number_is_nan_is_undecided() -> None:
+    one = PAPERS["batch-norm-explodes"]
+    values = {"numbers": {name: rows * np.nan for name, rows in gathered(one.key)["numbers"].items()}}
+    found = one.finding(values)
+    assert (found.answer, found.condition) == (UNDECIDED, "")
+    assert found.sentence == "Not measured: a number that decides it is not finite."
+    assert one.statements(found)["here"] == ["not finite: undecided"] * 3
 
 
 def test_intervals_are_those_of_other_libraries() -> None:

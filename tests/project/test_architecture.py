@@ -144,6 +144,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
         "models.exhibits",
         "models.lessons.glossary",
         "models.spec",
+        "models.trace",
     ),
     "models.claims": (
         "models.answers",
