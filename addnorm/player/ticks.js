@@ -85,13 +85,17 @@ const namedTicks = (names, indices, maxLetters) => ({
   ticktext: indices.map((i) => shorten(names[i], maxLetters)),
 })
 
+// How many of `count` places have a tick: about `max`, such that all gaps are equal where that can be.
+const tickCount = (count, max) =>
+  [max, max + 1, max - 1, max - 2].find((ticks) => ticks > 2 && (count - 1) % (ticks - 1) === 0) ?? max
+
 // Ticks at a few places, with both ends. A repeated label stands at its last place.
 export const placeTicks = ({ labels, max_ticks: maxTicks = 5 }) => {
   const lastPlaces = new Map(labels.map((label, place) => [label, place]))
   const distinct = [...lastPlaces.values()]
   const tickvals = doCount(labels)
     ? blockPlaces(labels)
-    : spacedIndices(distinct.length, maxTicks).map((i) => distinct[i])
+    : spacedIndices(distinct.length, tickCount(distinct.length, maxTicks)).map((i) => distinct[i])
   return { tickmode: "array", tickvals, ticktext: tickvals.map((place) => labels[place]) }
 }
 

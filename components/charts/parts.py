@@ -61,7 +61,7 @@ def site_word(site: str) -> str:
 
 
 def places(sites: Sequence[str], max_ticks: int = 5) -> dict[str, Any]:
-    """The places of an axis: names in words, and tick labels, of which the browser shows at most `max_ticks`."""
+    """The places of an axis: names in words, and tick labels, of which the browser shows about `max_ticks`."""
     labels = [_label(site) for site in sites]
     return {"names": [site_word(site) for site in sites], "labels": labels, "max_ticks": max_ticks}
 

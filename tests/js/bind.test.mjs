@@ -71,6 +71,18 @@ test("ticks of blocks are both ends and round numbers", () => {
   assert.deepEqual(ticks(110), [25, 50, 75, 110])
 })
 
+test("ticks of named places leave equal gaps", () => {
+  const ticks = (count) =>
+    placeTicks({ labels: Array.from({ length: count }, (_, at) => `1e-${at + 2}`) }).tickvals.map(Number)
+  assert.deepEqual(ticks(6), [0, 1, 2, 3, 4, 5])
+  for (let count = 1; count <= 49; count++) {
+    const drawn = ticks(count)
+    const gaps = new Set(drawn.slice(1).map((place, at) => place - drawn[at]))
+    assert(drawn.length <= 6 && drawn[0] === 0 && drawn.at(-1) === count - 1)
+    if ([3, 4, 5].some((parts) => (count - 1) % parts === 0)) assert.equal(gaps.size, Math.min(1, count - 1))
+  }
+})
+
 test("no guide strikes through an empty chart's note", () => {
   for (const guide of [-1, 0, 0.9, 2.3]) {
     const bind = { guides: [guide] }
