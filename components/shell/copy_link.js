@@ -9,9 +9,9 @@ const pageAddress = () =>
     after ? before : "",
   )
 
-// The address of the part of the page that is read.
+// The address of the page, and of the part that the visitor opened.
 const publicAddress = () => {
-  const part = /** @type {any} */ (window).partInSight()
+  const part = /** @type {any} */ (window).openedPart()
   return pageAddress() + (part && `#${part}`)
 }
 

@@ -1,12 +1,12 @@
 // A link to a part of a page scrolls to it. The address names the part by one of its keys, or behind its # by the words
-// of a heading or of an expander, which is opened. `window.partInSight` is what comes behind the # of a copied link.
+// of a heading or of an expander, which is opened. `window.openedPart` is what comes behind the # of a copied link:
+// the expander in sight that the visitor opened last.
 {
   const KEYS = ["instrument", "closer", "part", "panel"]
   const LOOK_MILLISECONDS = 100 // between two looks at where the part lies
   const WAIT_MILLISECONDS = 60_000 // for the part, which a page may not have
   const SETTLED_MILLISECONDS = 5000 // after the part has last moved, because what stands above it was still drawn
   const VISITOR_EVENTS = ["wheel", "touchstart", "keydown", "pointerdown"] // that end the scrolling
-  const READ_SHARE = 1 / 3 // of the window's height: a heading above this line is what the visitor reads
 
   let stopScrolling = () => {}
   let lastPressed // the expander that the visitor pressed last
@@ -78,14 +78,10 @@
     if (target instanceof Element) lastPressed = target.closest("summary") ?? lastPressed
   })
   Object.assign(window, {
-    partInSight: () => {
-      const isRead = (el) => el.getBoundingClientRect().top < READ_SHARE * innerHeight
-      const parts = shownParts().filter((el) => !el.matches("details:not([open]) > summary"))
+    openedPart: () => {
       const isShown = ({ bottom, top }) => bottom > 0 && top < innerHeight
-      const pressed = parts.find((el) => el === lastPressed && isShown(el.getBoundingClientRect()))
-      const read = pane()?.scrollTop ? parts.findLast(isRead) : undefined
-      const part = pressed ?? read
-      return part ? part.id || nameOf(part) : ""
+      const opened = shownParts().find((el) => el === lastPressed && el.matches("details[open] > summary"))
+      return opened && isShown(opened.getBoundingClientRect()) ? opened.id || nameOf(opened) : ""
     },
     showPart: (name) => {
       const { matches: reducesMotion } = matchMedia("(prefers-reduced-motion: reduce)")

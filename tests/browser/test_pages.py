@@ -241,6 +241,19 @@ def test_a_copied_link_leads_to_the_open_expander(visitors):
     expect(page.locator("details[open] > summary").first).to_be_in_viewport()
 
 
+def test_a_copied_link_of_a_run_names_no_heading(visitors):
+    page = settled(visitors(f"/playground?{SMALL}"))
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    page.get_by_role("link", name="Maps").click()
+    page.wait_for_url("**/maps*")
+    page.go_back()
+    page.locator(".player[data-draws]").first.wait_for()
+    settled(page).locator("[data-testid=stMain]").evaluate("pane => pane.scrollTo(0, 300)")
+    page.get_by_role("button", name="Copy link").click()
+    page.get_by_role("button", name="Copied").wait_for()
+    assert page.evaluate("navigator.clipboard.readText()") == page.url
+
+
 @pytest.mark.parametrize(("path", "entry"), [("/residual", "Labs"), ("/papers", "Learn"), ("/maps", "Maps")])
 def test_the_navigation_shows_where_one_is(visitors, path, entry):
     page = settled(visitors(path))
