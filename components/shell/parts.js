@@ -41,11 +41,13 @@
       if (performance.now() > endsAt) return stopScrolling()
       const part = find()
       if (part?.matches("details:not([open]) > summary")) part.click()
-      const place = part && Math.round(part.getBoundingClientRect().top + pane().scrollTop)
+      const { scrollHeight, clientHeight, scrollTop } = pane() ?? {}
+      const top = part && part.getBoundingClientRect().top + scrollTop - coveredHeight()
+      const place = part && Math.round(Math.min(top, scrollHeight - clientHeight)) // what lies below may yet be drawn
       if (place === at) return
       at = place
       endsAt = performance.now() + (part ? SETTLED_MILLISECONDS : WAIT_MILLISECONDS)
-      if (part) pane().scrollTo({ top: place - coveredHeight(), behavior })
+      if (part) pane().scrollTo({ top: place, behavior })
     }
     const timer = setInterval(look, LOOK_MILLISECONDS)
     const listeners = new AbortController()
