@@ -72,7 +72,7 @@ class Divergence:
         return f"Diverged at step {self.step}: the numbers overflow first in the {self.quantity}{place}."
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)  # hashed by identity
 class Frame:
     """The costlier measurements of one step, on fixed data, before that step's update.
 

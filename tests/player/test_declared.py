@@ -34,7 +34,7 @@ from addnorm.player.declare import (
 from addnorm.words import number
 from components.charts import figures
 from components.charts.depth import Series
-from components.player import file
+from components.player import feed, file
 from components.player import page as player
 from components.player.browser_messages import ShownRun
 from components.player.feed import RunFeed
@@ -192,6 +192,20 @@ def test_a_run_is_over_only_once_its_rows_have_been_sent():
     *_, state = line.messages(trainer, rate=False)
     assert json.loads(state)["done"]
     assert line.sent == SMALL.steps + 1
+    trainer.close()
+
+
+def test_a_class_has_each_frame_packed_once(monkeypatch):
+    packed = list[int]()
+    monkeypatch.setattr(feed, "frame_json", lambda cfg, frame: packed.append(frame.step) or {"step": frame.step})
+    trainer = InProcessTrainer(steps_per_request=SMALL.steps + 1)
+    log = trainer.request_rows(SMALL, SMALL.steps)
+    steps = [frame.step for frame in log.frames()]
+    for viewer in range(3):
+        sent = [json.loads(message) for message in feed.messages(log, viewer) if isinstance(message, str)]
+        (frames,) = [message for message in sent if message["kind"] == "frames"]
+        assert (frames["run"], frames["seed"], [frame["step"] for frame in frames["frames"]]) == (viewer, 0, steps)
+    assert packed == steps
     trainer.close()
 
 
