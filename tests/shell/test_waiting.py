@@ -6,6 +6,13 @@ from streamlit.testing.v1 import AppTest
 from components.shell import waiting
 
 
+def test_many_waiting_pages_leave_the_server_its_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(waiting, "_waiting", {})
+    assert waiting.pause_after("alone", "part", 0.02) == waiting.POLL_SECONDS
+    pauses = [waiting.pause_after(f"session {number}", "part", 0.02) for number in range(100)]
+    assert 100 * 0.02 / pauses[-1] <= waiting.POLL_SHARE
+
+
 def page_with_a_part_that_waits() -> None:
     import streamlit as st
 
