@@ -8,7 +8,7 @@ from streamlit.navigation.page import StreamlitPage
 
 from components.classroom import desk, following, homework
 from components.lessons import progress
-from components.shell import address, hidden_parts, language, memory, projector, tour
+from components.shell import address, hidden_parts, language, memory, projector, tour, visitor
 from components.shell.copy_link import copy_link
 from components.shell.drawer import drawer
 from components.shell.related import link_from_lab
@@ -94,6 +94,7 @@ st.set_page_config(page_title=title)
 st.logo(str(HERE / "wordmark.svg"))
 visit = hidden_parts.query() | following.follow(page.url_path) | homework.follow()
 address.begin_run(page.url_path, language.query() | visit)
+visitor.begin_run(page.url_path, desk.current_stop())
 tour.follow()
 copy_link(desk.page_button(page.url_path))
 drawer(page.url_path, current=phrase(above.get(page.url_path) or ""))

@@ -663,6 +663,7 @@ class Player {
 
   leave() {
     this.savePlace()
+    this.connection.stopRequests()
     this.connection.close()
     this.resizeObserver.disconnect()
     this.sightObserver.disconnect()

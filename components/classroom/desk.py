@@ -2,6 +2,7 @@
 
 import streamlit as st
 
+from components.classroom import following
 from components.player.view import as_sentence
 from components.shell import address
 from components.shell.copy_link import PageButton
@@ -26,6 +27,12 @@ def plan() -> Plan:
     """The plan of this visit; the default one if it has none."""
     written = plan_from(TEACHER_PLAN.get())
     return written if written.entries else Plan(tuple(map(PlannedStop, DEFAULT_PLAN)), faults=written.faults)
+
+
+def current_stop() -> str:
+    """What the class that this visit leads or follows is shown; empty without one."""
+    state = following.shown_state() or board().state_of(TEACHER_CLASS.get()[0])
+    return state.stop if state else ""
 
 
 def put_plan(text: str) -> None:

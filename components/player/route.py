@@ -105,6 +105,8 @@ class Connection(PageConnection):
         else:
             for feed, target_row in zip(self.feeds, message.target_rows, strict=True):
                 feed.target_row = target_row
+                if not target_row:  # at once: it may be the connection's last word
+                    feed.request(trainer(), 0.0)
             keys = frozenset(feed.key for feed in self.feeds if feed.key)
             TICKETS.record_playhead(self.ticket, keys, Playhead(message.step, message.is_playing))
         self._renewed_at = 0.0
@@ -116,12 +118,17 @@ class Connection(PageConnection):
             owner = owner._replace(connection=id(self))
         self.ticket = hello.ticket if owner is not None else ""
         CROWD.limit_ticket(self)
+        before = self.feeds
         self.feeds = [
             RunFeed(number, run, owner, hello.turn)
             if isinstance(run, ShownRun)
             else RecordingFeed(number, run, hello.turn)
             for number, run in enumerate(hello.runs)
         ]
+        for feed in before:
+            if feed.key not in {shown.key for shown in self.feeds}:
+                feed.target_row = 0
+                feed.request(trainer(), 0.0)
         self.news.follow(self.wake, [key for feed in self.feeds for key in feed.keys])
 
     async def _send_all(self) -> None:

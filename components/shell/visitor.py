@@ -4,15 +4,26 @@ import streamlit as st
 
 from components.server.address import FORWARDED, LOOPBACK, client_address
 from components.shell.address import CURRENT_PAGE
+from components.shell.session import Key
 from components.shell.streamlits_own import session_id
-from models.service.client import Requester, log_key
+from models.service.client import Requester, log_key, trainer
 from models.spec import RunConfig
 from models.spec.limits import LIMITS
+
+SHOWN: Key[tuple[str, str]] = Key("visitor_shown", ("", ""))  # page and stop of the last run
 
 
 def visitor_id() -> str:
     """The id of this visitor's session; empty outside of a page."""
     return session_id()
+
+
+def begin_run(page: str, stop: str) -> None:
+    """Ends what the page wanted of the trainer, if it shows another page or another stop of a class from now on."""
+    before, now = SHOWN.get(), (page, stop)
+    SHOWN.put(now)
+    if before not in (now, ("", "")):
+        trainer().leave(visitor_id())
 
 
 def owner(part: str, *runs: RunConfig, seeds: int = 1) -> Requester:

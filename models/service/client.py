@@ -183,6 +183,13 @@ class Trainer:
                 log.read()
             return Answer(log) if log.length else None
 
+    def leave(self, session: str) -> None:
+        """Ends what a session's page has requested or asked, because it shows something else now.
+
+        What its connections request ends when these say so.
+        """
+        self._results.leave(session)
+
     def answer_progress(self, question: Question[Value], cfg: RunConfig, **args: Any) -> float:
         """The done share of an answer, from 0 to 1."""
         with self._results.lock, suppress(ValueError):  # a question that is too long is never asked

@@ -63,6 +63,12 @@ class Demand:
             if other.session != requester.session or is_visible(other)
         }
 
+    def end_of_pages(self, session: str) -> None:
+        """Ends the requests of a session's pages, but not those of its connections."""
+        self._requests = {
+            other: entry for other, entry in self._requests.items() if other.session != session or other.connection
+        }
+
     def expire(self) -> None:
         """Ends requests past their deadline."""
         now = time.monotonic()

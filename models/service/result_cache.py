@@ -115,6 +115,13 @@ class ResultCache:
             for key, demand in demands.items():
                 demand.end_hidden(requester, is_shown=key in shown_keys)
 
+    def leave(self, session: str) -> None:
+        """Ends all that a session's pages have requested or asked."""
+        with self.lock:
+            for wanted in (*self.requested.values(), *self.open_questions.values()):
+                wanted.demand.end_of_pages(session)
+            self.sync_requests()
+
     def sync_requests(self) -> None:
         """Sends the worker the requests that have changed, and cancels questions without demand."""
         for key, question in list(self.open_questions.items()):

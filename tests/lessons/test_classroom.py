@@ -258,6 +258,20 @@ def test_the_teachers_page_alone_says_the_right_answer_before_reveal(
     assert [one.startswith("✓") for one in bars(sound(teacher.run()))] == [False, True, False]
 
 
+@pytest.mark.parametrize(
+    ("stop", "leads"), [("placement", True), ("claims?claim=warm-up", True), ("claims?claim=warm-up", False)]
+)
+def test_what_the_class_has_left_trains_no_longer(board: Board, key: str, stop: str, leads: bool) -> None:
+    board.show(CODE, key, stop)
+    if not leads:
+        board.reveal(CODE, key)
+    page = sound((desk(**{"class": CODE, "key": key}) if leads else joined()).run())
+    assert trainer()._results.requested
+    board.show(CODE, key, "claims?claim=by-hand" if leads else "compare")
+    sound(page.run())
+    assert not trainer()._results.requested
+
+
 def test_start_is_guessed_net_by_net_and_then_its_picture_plays_all_four(board: Board, key: str) -> None:
     board.show(CODE, key, "start")
     student, projector = joined(), wall()

@@ -185,10 +185,17 @@ def test_a_session_that_looks_at_other_runs_wants_the_ones_before_no_longer(
         mine = TICKETS.issue(Requester("moves", "here", "part", frozenset({log_key(before)})))
         page.hello(before, ticket=mine, want=ALL).until_rows(5)
         TICKETS.issue(Requester("moves", "here", "part", frozenset({log_key(after)})))
-        page.hello(after, ticket=mine, want=ALL).until_rows(5)
+        page.hello(after, ticket=mine)
         until(lambda: not client.trainer().log(before).is_requested, "the end of the work")
+
+
+def test_a_player_that_is_gone_trains_nothing_more(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(route, "REQUEST_SECONDS", 10_000.0)
+    cfg = other(76, LONG)
+    with Browser(url) as page:
+        page.hello(cfg, ticket=ticket(cfg), want=ALL).until_rows(5)
         page.request(0)
-        until(lambda: not client.trainer().log(after).is_requested, "the end of the other")
+    until(lambda: not client.trainer().log(cfg).is_requested, "the end of the work")
 
 
 # --- tickets ---
