@@ -118,8 +118,9 @@ class ResultCache:
     def leave(self, session: str) -> None:
         """Ends all that a session's pages have requested or asked."""
         with self.lock:
-            for wanted in (*self.requested.values(), *self.open_questions.values()):
-                wanted.demand.end_of_pages(session)
+            logs, questions = self.requested.values(), self.open_questions.values()
+            for demand in [log.demand for log in logs] + [question.demand for question in questions]:
+                demand.end_of_pages(session)
             self.sync_requests()
 
     def sync_requests(self) -> None:
