@@ -99,13 +99,28 @@ const linesWithGaps = (traces, name, low) =>
     ]
   })
 
+const withHeights = (trace) => ({ ...trace, y: trace.y ?? finiteOrNull(trace.values) })
+// Returns a line of losses, with marks at the top for those beyond it; crosses stand at the top.
+const lossBelow = (top, trace) => {
+  const { bind, values, x } = trace
+  if (bind?.kind === "crosses") return [{ ...trace, y: x.map(() => top * CROSS_HEIGHT) }]
+  const isBandEdge = trace.showlegend === false && bind?.fold
+  if (isBandEdge || !values?.some((value) => value > top)) return [withHeights(trace)]
+  const line = {
+    ...trace,
+    y: finiteOrNull(values.map((value) => Math.min(value, 1.5 * top))),
+    customdata: values,
+    hovertemplate: trace.hovertemplate?.replace("%{y:", "%{customdata:"),
+  }
+  const marks = marksWhere("beyond the axis", "triangle-up", trace, (value) => value > top, top * CROSS_HEIGHT)
+  return [line, ...marks.map((mark) => ({ ...mark, x: mark.x.map((i) => x[i]) }))]
+}
+
 // A function for each kind of y axis: returns the traces with their `y`, and the axis. `layoutState` holds ranges, which
 // never shrink.
 export const Y_AXES = {
   ""(traces, { top }) {
-    const heightsOf = ({ bind, x, y, values }) =>
-      bind?.kind === "crosses" ? x.map(() => top * CROSS_HEIGHT) : (y ?? finiteOrNull(values))
-    return { traces: traces.map((trace) => ({ ...trace, y: heightsOf(trace) })) }
+    return { traces: top ? traces.flatMap((trace) => lossBelow(top, trace)) : traces.map(withHeights) }
   },
   log(traces, { zero }, layoutState) {
     const isZero = (value) => (zero ? finite(value) && value <= 0 : value === 0)
@@ -162,25 +177,15 @@ export const Y_AXES = {
   },
   // The top is at most four times the larger of the loss of guessing (`chance`) and the first loss; larger losses are marked.
   loss(traces, { chance = 0 }, layoutState) {
-    const losses = traces.flatMap((trace) => Array.from(trace.column ?? []))
+    const losses = traces.flatMap(({ bind, column, values }) =>
+      Array.from(column ?? (bind?.kind === "frames" ? values : [])),
+    )
     if (losses.some((value) => value < 0)) return Y_AXES.linear(traces, { bounds: undefined, guides: [0] }, layoutState)
     const largest = losses.reduce((max, value) => (finite(value) ? Math.max(max, value) : max), -Infinity)
     const firstLoss = losses.find(finite)
     const limit = MAX_LOSS_FACTOR * Math.max(chance, firstLoss)
     const top = finite(largest) ? LOSS_PADDING * Math.max(chance * 1.2, Math.min(largest, limit)) : 1.3 * chance
-    const drawn = traces.flatMap((trace) => {
-      if (!trace.values) return trace
-      if (trace.bind.kind === "crosses") return { ...trace, y: trace.x.map(() => top * CROSS_HEIGHT) }
-      if (trace.bind.kind !== "past" || !(largest > top)) return { ...trace, y: trace.values }
-      const line = {
-        ...trace,
-        y: trace.values.map((value) => Math.min(value, 1.5 * top)),
-        customdata: trace.values,
-        hovertemplate: trace.hovertemplate?.replace("%{y:", "%{customdata:"),
-      }
-      const overTop = marksWhere("beyond the axis", "triangle-up", trace, (value) => value > top, top * CROSS_HEIGHT)
-      return [line, ...overTop.map((marks) => ({ ...marks, x: marks.x.map((i) => trace.x[i]) }))]
-    })
+    const drawn = traces.flatMap((trace) => lossBelow(top, trace))
     const note = { ...TOP_RIGHT, text: `up to ${brief(largest)}`, yanchor: "top" }
     return { traces: drawn, yaxis: { range: [0, top] }, annotations: largest > top ? [note] : [] }
   },

@@ -220,3 +220,19 @@ test("a loss above the axis is marked at its edge", () => {
   assert.deepEqual([beyond.name, beyond.mode, beyond.x], ["beyond the axis", "markers", [1]])
   assert(line.y[1] > top && top > beyond.y[0] && beyond.y[0] > 3)
 })
+
+test("a held-out loss has room or a mark", () => {
+  const frames = { bind: { ...BIND, kind: "frames", track: "held_out_loss" }, type: "scatter", name: "held-out" }
+  const drawn = (layout, ...heldOut) => {
+    const log = runOf([3, 0, 0, 0], [2, 0, 0, 0], [1, 0, 0, 0])
+    log.receive({ kind: "frames", seed: 0, frames: heldOut.map((value, step) => ({ step, held_out_loss: value })) })
+    const figure = { data: [...LOSS.data, frames], layout: { ...LOSS.layout, bind: layout } }
+    return fillFigure(figure, momentOf(log, { position: 2, shown: 2, furthest: 2 }), {})
+  }
+  const { data, layout } = drawn(LOSS.layout.bind, 4, 5, 3)
+  assert.deepEqual([data.length, layout.yaxis.range], [2, [0, 5 * 1.08]])
+  for (const axis of [LOSS.layout.bind, { axis: "", top: 6 }]) {
+    const [, , beyond] = drawn(axis, 4, 50, 3).data
+    assert.deepEqual([beyond.name, beyond.x, beyond.customdata, beyond.y.length], ["beyond the axis", [1], ["50"], 1])
+  }
+})
