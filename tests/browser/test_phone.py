@@ -19,6 +19,7 @@ from tests.browser.page import (
     row,
     scrubber,
     settled,
+    still,
     swipe,
     until_row,
 )
@@ -127,6 +128,18 @@ def test_the_cosine_below_ten_samples_stands_on_one_line(visitors):
         return new Set([...range.getClientRects()].map(({ top }) => Math.round(top))).size
     }"""
     assert outcome.evaluate(lines) == 1
+
+
+@pytest.mark.parametrize("width", [390, 1200])
+def test_a_teachers_button_lies_over_nothing(visitors, width):
+    page = settled(visitors("/teacher"))
+    page.get_by_role("link", name="Playground").click()
+    add = page.get_by_role("button", name="Add to the plan")
+    add.wait_for()
+    page.set_viewport_size({"width": width, "height": 844})
+    header = page.get_by_test_id(re.compile("^(stTopNavLink|stTopNavSection|stExpandSidebarButton|stHeaderLogo)$"))
+    title, copy = page.get_by_role("heading", level=1), page.get_by_role("button", name="Copy link")
+    laid_out(still(page), add, copy, title, *(part for part in header.all() if part.is_visible()))
 
 
 def test_the_menu_says_that_it_is_one(visitors):
