@@ -35,10 +35,11 @@ def draw(paper: Paper) -> bool:
         running, finding = _draw_experiment(paper)
     with right:
         if finding is not None:
-            named_table(TEXTS("statements"), paper.statements(finding, verdicts=not is_hidden("answers")))
             experiment.draw_finding(finding, paper.question, f"paper_{paper.key}")
         elif paper.opened:
             show_blocks({name: paper.nets[name] for name in paper.opens}, f"paper_{paper.key}")
+    if finding is not None:  # at the page's width, which the verdicts need
+        named_table(TEXTS("statements"), paper.statements(finding, verdicts=not is_hidden("answers")))
     return running
 
 

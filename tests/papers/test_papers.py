@@ -707,7 +707,7 @@ def test_run_ends_with_verdict_figure_and_numbers(key: str, verdict: str) -> Non
     page = press(opened(key), "Run it here")
     until(page, lambda: verdict in words(page).casefold())
     assert PAPERS[key].why in words(page)
-    tests, _ = (table.value for table in page.dataframe)
+    _, tests = (table.value for table in page.dataframe)
     assert list(tests["statement"]) == outcome(key).tests["statement"]
     assert set(tests["here"].str.split(": ").str[-1]) == ({HOLDS} if verdict == HOLDS else {HOLDS, NOT_HERE})
     assert charts(page)
@@ -727,7 +727,7 @@ def test_a_link_that_hides_answers_hides_each_statement_s_verdict() -> None:
     page.query_params["hide"] = "answers"
     page.query_params["paper"] = "mup"
     page = press(sound(page.run()), "Read the recording")
-    tests, _ = (table.value for table in page.dataframe)
+    _, tests = (table.value for table in page.dataframe)
     said = outcome("mup").tests
     assert list(tests["statement"]) == said["statement"]
     assert list(tests["here"].str.split().str[0]) == [number(mean) for mean in said["mean"]]
