@@ -98,6 +98,7 @@ const withTheme = (declared, theme, size) => {
   const clear = "rgba(0,0,0,0)"
   return {
     ...layout,
+    autotypenumbers: "strict", // names of places such as "-0.25" are names
     ...(isTouch && { dragmode: false }),
     annotations: layout.annotations?.map((annotation) => ({ ...annotation, text: translate(annotation.text ?? "") })),
     xaxis: axis(layout.xaxis),

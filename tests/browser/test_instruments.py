@@ -24,6 +24,13 @@ def test_an_opened_instrument_draws_what_was_measured_and_a_closed_one_is_gone(v
     chart(page, "Stream and branch by depth").wait_for(state="detached")
 
 
+def test_a_histogram_names_its_bins_where_they_lie(visitors):
+    page = drawn(visitors(link()))
+    opened(page, "Distributions")
+    ticks = chart(drawn(page, "Histogram by depth"), "Histogram by depth").locator(".ytick text")
+    assert ticks.all_text_contents() == ["≤ -6", "-3", "0", "3", "≥ 6"]
+
+
 def test_a_long_measurement_says_how_far_it_is_and_can_be_cancelled(visitors):
     page = drawn(visitors(link(depth=48, width=64, batch=128)))
     opened(page, "Landscape")
