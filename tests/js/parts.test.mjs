@@ -20,6 +20,8 @@ const opened = (placeOf, milliseconds) => {
   }
   const pane = {
     scrollTop: 0,
+    scrollHeight: 100_000,
+    clientHeight: 0,
     scrollTo: ({ top }) => scrolls.push(top),
     querySelectorAll: () => (placeOf(now) === undefined ? [] : [part]),
   }
