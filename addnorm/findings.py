@@ -102,10 +102,13 @@ class Findings:
         return [finding for finding in findings if finding is not None]
 
     def _check_finite(self, recording: Recording, row: int) -> None:
-        if self._non_finite is None and (sentence := non_finite_sentence(recording, row)):
-            non_finite = first_non_finite(recording, row)
-            place = non_finite.place or non_finite.quantity if non_finite else ""
-            self._non_finite = Diagnostic.from_rule("AN-N1", recording.steps[row], sentence, place=place)
+        if self._non_finite is None and (non_finite := first_non_finite(recording, row)):
+            self._non_finite = Diagnostic.from_rule(
+                "AN-N1",
+                recording.steps[row],
+                non_finite_sentence(recording, row),
+                place=non_finite.place or non_finite.quantity,
+            )
 
     def _check_form(self, recording: Recording, row: int) -> None:
         """Takes the form of the loss from the first row that has one, and looks for two faults of it."""

@@ -157,11 +157,6 @@ def starting_arrangement(recording: Recording) -> str:
     return arrangement_of(act, grad, has_sums=any(recording.sites[index].kind == "sum" for index in stream))
 
 
-def law_at(recording: Recording, row: int) -> GrowthLaw:
-    act = recording.row("act_rms", row)
-    return law_of_stream([act[index] for index in stream_of(recording.sites)])
-
-
 def law_sentence(signal: GrowthLaw, arrangement: str, *, is_later: bool) -> str:
     """A sentence template on the law of a row and on the net's starting arrangement; empty if neither is clear.
 

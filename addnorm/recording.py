@@ -13,11 +13,14 @@ from array import array
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from addnorm.display import Display
 from addnorm.format import (
+    BLOCK_SERIES,
     FACTS,
     NON_FINITE,
     OPTIONAL_SERIES,
@@ -74,6 +77,11 @@ class SiteInfo:
     shape: tuple[int, ...]
     dtype: str
 
+    @cached_property
+    def size(self) -> int:
+        """The count of numbers."""
+        return math.prod(self.shape)
+
 
 @dataclass(frozen=True)
 class BlockInfo:
@@ -125,6 +133,7 @@ class Recording(Display):
     series: dict[str, array[float]] = field(default_factory=lambda: {name: array("d") for name in SERIES})
     masks: dict[str, bytearray] = field(default_factory=lambda: {name: bytearray() for name in SCALARS + SERIES})
     histograms: dict[int, array[float]] = field(default_factory=dict)  # by row: site after site, a share for each bin
+    non_finite: set[int] = field(default_factory=set)  # rows with numbers that are not finite or too large to add up
     skipped: set[int] = field(default_factory=set)  # rows whose update AMP left out
     loss_shares: dict[int, int] = field(default_factory=dict)  # row -> number of shares that its loss is the sum of
     facts: dict[str, dict[int, list[int]]] = field(default_factory=dict)  # by name and row
@@ -156,33 +165,33 @@ class Recording(Display):
 
     def row(self, name: str, at: int) -> Sequence[float]:
         """The numbers of a series in one row."""
-        width = self.width(name)
-        return self.series[name][at * width : (at + 1) * width]
+        return self.series[name][self._slice(name, at)]
 
     def measured(self, name: str, row: int) -> Sequence[int]:
         """1 for each measured number of a series or scalar in one row, 0 for the others."""
-        width = self.width(name)
-        return self.masks[name][row * width : (row + 1) * width]
+        return self.masks[name][self._slice(name, row)]
 
     def values_at(self, name: str, row: int) -> list[float | None]:
         """The numbers of a series or scalar in one row; None where nothing was measured."""
         if name in self.scalars:
             return [self.scalars[name][row] if self.masks[name][row] else None]
-        mask = self.measured(name, row)
-        if 1 not in mask:
-            return [None] * len(mask)
-        values = self.row(name, row)
+        at = self._slice(name, row)
+        mask, values = self.masks[name][at], self.series[name][at]
+        if 0 not in mask:
+            return list(values)
         return [value if is_measured else None for value, is_measured in zip(values, mask, strict=True)]
+
+    def _slice(self, name: str, row: int) -> slice:
+        width = self.width(name)
+        return slice(row * width, (row + 1) * width)
 
     def width(self, name: str) -> int:
         """The count of numbers of a series or scalar in a row."""
-        if name in SCALARS:
-            return 1
-        if name == "head":
-            return len(self.heads)
-        if name == "parameter_grad":
-            return len(self.weights)
-        return len(self.sites if name in SITE_SERIES else self.blocks)
+        if name in SITE_SERIES:
+            return len(self.sites)
+        if name in BLOCK_SERIES:
+            return len(self.blocks)
+        return 1 if name in SCALARS else len(self.heads if name == "head" else self.weights)
 
     def histogram(self, at: int) -> list[list[float]]:
         """The share of each bin over -4 to 4 RMS by site, shape (sites, bins); empty if the row has no histograms."""
@@ -264,19 +273,21 @@ class Recording(Display):
         self.steps.append(step)
         self.seconds.append(math.nan if seconds is None else seconds)
         for name, values in series.items():
-            self.series[name].extend(_nan_for_none(values))
-            self.masks[name].extend(value is not None for value in values)
+            self.series[name].fromlist(_nan_for_none(values))
+            self.masks[name].extend([value is not None for value in values])
         for name, scalar in scalars.items():
             self.scalars[name].append(math.nan if scalar is None else scalar)
             self.masks[name].append(scalar is not None)
+        if not math.isfinite(sum(filter(None, chain(scalars.values(), *series.values())))):
+            self.non_finite.add(row)
         if shares is not None:
             self.histograms[row] = array("d", _nan_for_none(shares))
         if is_skipped:
             self.skipped.add(row)
         if loss_shares:
             self.loss_shares[row] = loss_shares
-        for name in FACTS:
-            counts = parse_counts(entry.get(name))
+        for name in filter(entry.__contains__, FACTS):
+            counts = parse_counts(entry[name])
             if counts and self._fact_count + len(counts) <= MAX_FACTS:
                 self._fact_count += len(counts)
                 self.facts.setdefault(name, {})[row] = counts
@@ -506,10 +517,10 @@ def _parse_int(digits: str) -> float:
 
 def parse_number(value: Any, name: str) -> float | None:
     """A number of a row, finite or the name of one that is not; None for null. Raises FaultError."""
+    if value is None or (isinstance(value, float) and math.isfinite(value)):
+        return value
     if isinstance(value, str) and value in NON_FINITE:
         return NON_FINITE[value]
-    if value is None:
-        return None
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise FaultError(f"has a value of {name} that is not a number")
     try:
@@ -532,8 +543,8 @@ def parse_series(value: Any, name: str, width: int, *, is_optional: bool = False
     return [parse_number(item, name) for item in value]
 
 
-def _nan_for_none(values: Iterable[float | None]) -> Iterator[float]:
-    return (math.nan if value is None else value for value in values)
+def _nan_for_none(values: Iterable[float | None]) -> list[float]:
+    return [math.nan if value is None else value for value in values]
 
 
 def parse_count(entry: Mapping[str, Any], key: str) -> int:

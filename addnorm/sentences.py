@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from addnorm.findings import HELPS, Findings
-from addnorm.law import law_at, law_sentence, starting_arrangement
+from addnorm.law import law_of_stream, law_sentence, starting_arrangement, stream_of
 from addnorm.rules import MAX_TEXT_CHARS, Change, Diagnostic, sorted_by_severity
 from addnorm.words import LOSS, STEP, first_non_finite, jump_sentence, update_sentence, verdict, weight_sentence
 
@@ -36,6 +36,7 @@ class Narrator:
         self.rows = 0
         self.findings: tuple[Diagnostic, ...] = ()
         self._arrangement = ""
+        self._stream: list[int] = []  # indices of the sites over which the signal's law is inferred
         self._checks = Findings()
         self._last = dict.fromkeys(KINDS, "")
 
@@ -46,6 +47,7 @@ class Narrator:
         """
         if not self.rows:
             self._arrangement = starting_arrangement(recording)
+            self._stream = stream_of(recording.sites)
         step = recording.steps[row]
         ignored = recording.header.get("ignored", ())
         previous = {finding.id: finding for finding in self.findings}
@@ -62,13 +64,15 @@ class Narrator:
         helps = ""
         if self._arrangement in HELPS and IDS_WITH_REMEDY & findings.keys():
             helps = f"Small nets that start like it learn with {HELPS[self._arrangement]}."
+        signal = recording.row("act_rms", row)
+        law = law_of_stream([signal[site] for site in self._stream])
         return {
             "findings": " ".join(text for finding in findings.values() for text in _texts(finding))[:MAX_TEXT_CHARS],
             "helps": helps,
             "ids": _id_list(findings.values()),
             "jumps": jump_sentence(recording, row),
             "kind": "diverged" if first_non_finite(recording, row) else "",
-            "law": law_sentence(law_at(recording, row), self._arrangement, is_later=self.rows > 0),
+            "law": law_sentence(law, self._arrangement, is_later=self.rows > 0),
             "like": self._arrangement,
             "loss": _loss_template(recording, row),
             "lost": findings["AN-N1"].sentence if "AN-N1" in findings else "",

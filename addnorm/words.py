@@ -11,6 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from datetime import datetime
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
@@ -114,8 +115,8 @@ def largest_jump(recording: Recording, name: str, row: int) -> Jump:
     """The largest change of a series from one site to the next; backwards for the gradient."""
     jumps = list(_jumps(recording, name, row))
     if name == "grad_rms":
-        jumps = [Jump(site, end, start) for site, start, end in reversed(jumps)]
-    return max(jumps, key=lambda jump: jump.factor, default=Jump("", 0.0, 0.0))
+        jumps = [(site, end, start) for site, start, end in reversed(jumps)]
+    return Jump(*max(jumps, key=lambda jump: _factor(*jump[1:]), default=("", 0.0, 0.0)))
 
 
 def jump_clause(name: str, jump: Jump) -> str:
@@ -127,7 +128,7 @@ def jump_clause(name: str, jump: Jump) -> str:
     return f"{subject} {verb} most {where} {jump.site}, by a factor of {number(jump.factor)}"
 
 
-def _jumps(recording: Recording, name: str, row: int) -> Iterator[Jump]:
+def _jumps(recording: Recording, name: str, row: int) -> Iterator[tuple[str, float, float]]:
     """The changes between finite values at successive sites of a stream that have equally many numbers."""
     previous = math.nan
     size = 0
@@ -135,10 +136,9 @@ def _jumps(recording: Recording, name: str, row: int) -> Iterator[Jump]:
         if site.kind == "start":
             previous = math.nan
         if value is not None:
-            has_equal_size = math.prod(site.shape) == size
-            if has_equal_size and 0 <= previous < math.inf and 0 <= value < math.inf:
-                yield Jump(site.name, previous, value)
-            previous, size = value, math.prod(site.shape)
+            if site.size == size and 0 <= previous < math.inf and 0 <= value < math.inf:
+                yield site.name, previous, value
+            previous, size = value, site.size
 
 
 def _factor(start: float, end: float) -> float:
@@ -147,31 +147,23 @@ def _factor(start: float, end: float) -> float:
     return max(start / end, end / start) if start and end else math.inf
 
 
-def site_values(recording: Recording, name: str, row: int) -> list[tuple[str, float]]:
-    """The sites where a series was measured in a row, each with its value."""
-    pairs = zip(recording.sites, recording.values_at(name, row), strict=True)
-    return [(site.name, value) for site, value in pairs if value is not None]
-
-
 def comparable_values(recording: Recording, name: str, row: int) -> list[tuple[str, float]]:
-    """As `site_values`, of the sites with the most common count of numbers.
+    """The sites where a series was measured in a row, each with its value, of those with the most common size.
 
     A map of 16 x 32 x 32 numbers and four logits have no sizes per number that could be compared.
     """
-    counts = {site.name: math.prod(site.shape) for site in recording.sites}
-    values = site_values(recording, name, row)
-    sites_by_count = Counter(counts[site] for site, _ in values)
-    common = max(sites_by_count, key=sites_by_count.__getitem__, default=0)
-    return [(site, value) for site, value in values if counts[site] == common]
+    pairs = zip(recording.sites, recording.values_at(name, row), strict=True)
+    values = [(site, value) for site, value in pairs if value is not None]
+    sizes = [site.size for site, _ in values]
+    common = max(Counter(sizes).items(), key=itemgetter(1), default=(0, 0))[0]
+    return [(site.name, value) for site, value in values if site.size == common]
 
 
 def first_non_finite(recording: Recording, row: int) -> NonFinite | None:
     """The first non-finite quantity of a row in the order of computation; None if all are finite."""
 
     def non_finite_indices(name: str) -> list[int]:
-        values = recording.values_at(name, row)
-        if math.isfinite(sum(filter(None, values))):
-            return []
+        values = recording.values_at(name, row) if row in recording.non_finite else []
         return [index for index, value in enumerate(values) if value is not None and not math.isfinite(value)]
 
     if act := non_finite_indices("act_rms"):
