@@ -9,7 +9,7 @@ from torch import Tensor
 
 from addnorm.cosine import cosines_of, peaks_of
 from addnorm.histogram import histograms_of
-from addnorm.rows import Fetch, Part, PendingRow, Target, parts_of
+from addnorm.rows import Fetch, Part, PendingRow, parts_of
 from addnorm.sites import Site
 
 
@@ -44,7 +44,7 @@ class FirstPass:
         for index, site in enumerate(sites):
             if (measurement := self._by_node.get(site.node)) is None:
                 continue
-            targets = [Target("act", index, target.size) for target in measurement.norm.targets]
+            targets = [("act", index, size) for _, _, size in measurement.norm.targets]
             row.parts.append(Part(measurement.norm.fetch, targets, pass_number=1))
             row.cosines += [(1, [index], cosine) for cosine in measurement.cosines]
             row.peaks += [(1, [index], peak) for peak in measurement.peaks]

@@ -267,8 +267,7 @@ class Probe:
                 return
             for index in places:
                 place = self.places[index]
-                tensor = place.tensor(item(place.key)) if place.call == call else None
-                if tensor is not None:
+                if place.call == call and (tensor := place.tensor(item(place.key))) is not None:
                     self._keep(index, tensor)
         except Exception as error:
             self._fail(error)
@@ -348,12 +347,12 @@ def accumulate_dtype(device: torch.device) -> torch.dtype:
 
 
 def norms(tensors: Sequence[Tensor]) -> Tensor:
-    """The L2 norm of every tensor, shape (N,), in float64 if the device has it. All tensors are on one device.
+    """The L2 norm of every tensor, shape (N,), summed in float64 if the device has it. All tensors are on one device.
 
     On a CPU the sums are in float32, which takes half the time, and those out of its range are repeated. On other
     devices the check would wait.
     """
-    if any(tensor.is_complex() for tensor in tensors):
+    if any(dtype.is_complex for dtype in {tensor.dtype for tensor in tensors}):
         tensors = [torch.view_as_real(tensor) if tensor.is_complex() else tensor for tensor in tensors]
     dtype = accumulate_dtype(tensors[0].device)
     is_cpu = tensors[0].device.type == "cpu"
@@ -364,11 +363,12 @@ def norms(tensors: Sequence[Tensor]) -> Tensor:
         values = torch.empty(len(tensors), dtype=dtype)
         for group in (True, False):
             indices = [index for index, wide in enumerate(is_wide) if wide is group]
-            values[indices] = norms([tensors[index] for index in indices])
+            values[indices] = norms([tensors[index] for index in indices]).to(dtype)
         return values
-    values = norms_in(tensors, torch.float32).to(dtype)
+    values = norms_in(tensors, torch.float32)
     repeated = [index for index, norm in enumerate(values.tolist()) if not MIN_FLOAT32_NORM < norm < MAX_FLOAT32_NORM]
     if repeated:
+        values = values.to(dtype)
         values[repeated] = norms_in([tensors[index] for index in repeated], dtype)
     return values
 

@@ -51,7 +51,7 @@ from addnorm.optimizers import Optimizers, ids_of, parameters_of
 from addnorm.passes import BackwardPasses, Call, Replaced, is_in_backward
 from addnorm.probe import Hook, NoticingHook, Probe
 from addnorm.recording import Recording, changes_entry, read, recording_from_header
-from addnorm.rows import Fetch, Part, PendingRow, Rows, parts_of
+from addnorm.rows import Fetch, Part, PendingRow, parts_of
 from addnorm.rules import Diagnostic, sorted_by_severity, unknown_rules_message
 from addnorm.sentences import Narrator
 from addnorm.sinks import Sinks
@@ -191,7 +191,7 @@ class Recorder(Display):
         self._undo: list[Callable[[], object]] = []
 
     def _init_loop_state(self) -> None:
-        self._row = PendingRow(0)
+        self._begin_step(0)
         self._last_row: PendingRow | None = None  # the last closed row, whose loss may still come
         self._update: tuple[PendingRow, list[Sample]] | None = None  # a row and the weights before its update
         self._backward = BackwardPasses(
@@ -202,7 +202,6 @@ class Recorder(Display):
             has_optimizer=bool(self._optimizers.watched),
         )
         self._backward.on_loss = self._note_loss
-        self._step = 0
         self._step_at_update = 0  # the step when the update under way began
         self._passes = 0  # number of forward passes in the step so far
         self._open_passes: set[int] = set()  # those whose gradients no other optimiser has used
@@ -230,7 +229,6 @@ class Recorder(Display):
     def _init_file_state(self) -> None:
         self._start_time = time.monotonic()
         self._created = datetime.now(timezone.utc)
-        self._rows = Rows(self._write)
         self._rows_written = 0
         self._has_header = False  # the file has it
         self._is_foreign = False  # the file to resume is no recording
@@ -313,8 +311,7 @@ class Recorder(Display):
         """Continues the steps of a recording. The file is cut once the model turns out to have the same sites."""
         self._earlier = earlier
         next_step = earlier.steps[-1] + 1 if len(earlier) else 0
-        self._step = next_step if self._resume is True else int(self._resume)
-        self._row = PendingRow(self._step)
+        self._begin_step(next_step if self._resume is True else int(self._resume))
         created = datetime.fromisoformat(earlier.header["created"])
         self._start_time -= (self._created - created).total_seconds()
 
@@ -407,9 +404,15 @@ class Recorder(Display):
         """Ends a forward pass. A loss in its output is recorded unless the loop calls `loss`."""
         self._safely(lambda: self._end_pass(output))
 
-    @property
-    def _is_recorded_step(self) -> bool:
-        return self._step % self._every == 0
+    def _begin_step(self, step: int) -> None:
+        """Begins a step. Rows 0, 1, 2, 4, 8, ..., then every FULL_ROW_INTERVAL-th have updates and cosines."""
+        self._step = step
+        self._row = PendingRow(step)
+        row, rest = divmod(step, self._every)
+        is_power_of_two = row & (row - 1) == 0
+        self._is_recorded_step = not rest
+        is_full = row % FULL_ROW_INTERVAL == 0 or (row < FULL_ROW_INTERVAL and is_power_of_two)
+        self._is_full_step = is_full and not rest
 
     @property
     def _is_recorded_pass(self) -> bool:
@@ -420,8 +423,8 @@ class Recorder(Display):
         return 1 if self._probe is None else self._probe.pass_number
 
     def _before_call(self, _model: nn.Module, args: Any, kwargs: Mapping[str, Any]) -> None:
-        can_trace = self._is_recorded_pass and not (self._has_no_sites or self._is_in_own_pass)
-        if self._compiled and self._weights is None and can_trace:
+        can_trace = bool(self._compiled) and self._weights is None and not (self._has_no_sites or self._is_in_own_pass)
+        if can_trace and self._is_recorded_pass:
             self._safely(lambda: self._trace_compiled(args, kwargs))
         self.begin_pass()
         if self._is_recorded_pass and not self._is_in_own_pass:
@@ -456,7 +459,8 @@ class Recorder(Display):
                 self._tracer = Tracer(self._model, self._measure_traced)
                 self._tracer.__enter__()
         elif self._probe is not None:
-            self._collect_pass()
+            if self._passes:
+                self._collect_pass()
             self._set_listening(True)
             self._probe.begin()
             self._enter_eager()
@@ -476,7 +480,7 @@ class Recorder(Display):
         self._passes += 1
         self._open_passes.add(self._pass_number)
         self._row.forward_passes += 1
-        if self._is_recorded_step and _is_full_row(self._step, self._every):
+        if self._is_full_step:
             self._evidence.note_outputs(output)
         if self._tracer is not None:
             tracer = self._tracer
@@ -505,7 +509,7 @@ class Recorder(Display):
         tensor = next(tensors, None)
         if not self._has_no_sites and tensor is not None:
             self._measure_end("input", tensor)
-        if _is_full_row(self._step, self._every):
+        if self._is_full_step:
             self._row.input_mark = input_mark(inputs)
             self._evidence.note_inputs(inputs)
 
@@ -527,7 +531,7 @@ class Recorder(Display):
         return self._optimizers.parameters() if self._optimizers.lead or self._updates_in_backward else []
 
     def _note_loss(self, loss: Tensor) -> None:
-        if self._is_recorded_step and self._passes and _is_full_row(self._step, self._every):
+        if self._is_full_step and self._passes:
             self._evidence.note_loss(loss)
 
     def _own_parameters(self) -> list[Tensor]:
@@ -571,7 +575,7 @@ class Recorder(Display):
             self._safely(self._store_first_gradients)
         elif self._clips:
             self._safely(self._store_unclipped)
-        elif _is_full_row(self._step, self._every):
+        elif self._is_full_step:
             self._gradient_version = self._weights.gradient_version()
 
     def _store_first_gradients(self) -> None:
@@ -716,7 +720,7 @@ class Recorder(Display):
         row, pass_number = self._row, probe.pass_number
         row.parts += parts_of(measured, early_norms, pass_number=pass_number)
         row.reached |= probe.reached()
-        if _is_full_row(self._step, self._every):
+        if self._is_full_step:
             row.cosines += [(pass_number, sites, cosines) for sites, cosines in cosines_of(signals)]
             row.peaks += [(pass_number, sites, peaks) for sites, peaks in peaks_of(signals)]
             if self._detail == "histograms":
@@ -821,7 +825,7 @@ class Recorder(Display):
             self._take_samples()
 
     def _take_samples(self) -> None:
-        if self._weights is not None and _is_full_row(self._step, self._every):
+        if self._weights is not None and self._is_full_step:
             self._samples = self._weights.samples()
 
     def _close_row_and_notify(self) -> None:
@@ -830,7 +834,7 @@ class Recorder(Display):
 
     def _close_row(self, skipped: bool = False) -> None:
         previous = self._last_row
-        self._last_row = None
+        self._write_last_row()
         if self._alarms is not None and previous is not None and previous.losses:
             self._alarms.check_loss(previous.step, previous.loss() or 0.0)
         if self._weights is None and not self._passes and not self._paused:
@@ -846,10 +850,9 @@ class Recorder(Display):
         self._backward.begin_row()
         self._evidence.end_step(skipped=skipped)
         self._optimizers.begin_row()
-        self._step += 1
+        self._begin_step(self._step + 1)
         self._passes = 0
         self._open_passes = set()
-        self._row = PendingRow(self._step)
         self._backward.is_listening = self._is_recorded_step
         if self._live is not None:
             self._live.refresh()
@@ -888,13 +891,14 @@ class Recorder(Display):
         _warn(sentence)
 
     def _finish_row(self, row: PendingRow, weights: Weights, skipped: bool) -> None:
-        """Adds the last measurements before the update to a row, and queues it for writing."""
+        """Adds the last measurements before the update to a row."""
         if self._probe is not None and self._backward.is_assembled:
             self._probe.take_back()
             row.take_back()
         else:
             row.discarded = self._backward.discarded
-        self._collect_pass(*([], []) if row.first_gradients else weights.measured_gradients())
+        with torch.no_grad():  # a gradient has a graph of its own after create_graph
+            self._collect_pass(*([], []) if row.first_gradients else weights.measured_gradients())
         row.parts += row.first_gradients or self._detailed_gradients(weights)
         weights.forget_incoming()
         if 0 <= self._gradient_version < weights.gradient_version():
@@ -908,13 +912,12 @@ class Recorder(Display):
         row.seconds = time.monotonic() - self._start_time
         row.skipped = skipped
         row.by_optimizer = bool(self._optimizers.watched)
-        self._rows.add(row)
         self._last_row = row
         if self._alarms is not None:
             self._alarms.check_row(self._empty_recording.single_row(row.line(self._header)), self._find_operation)
         samples = self._samples
         self._samples = []
-        if not skipped and not self._update_has_closure and _is_full_row(self._step, self._every):
+        if self._is_full_step and not skipped and not self._update_has_closure:
             self._update = (row, samples or weights.samples())
         if samples:  # the update is over
             self._measure_update()
@@ -969,10 +972,11 @@ class Recorder(Display):
             row.loss_from_loop = True
             row.losses_are_shares = False
         if isinstance(loss, Tensor):
-            mean = loss.detach().float().mean().clone()
+            number = loss.detach().to(torch.float32, copy=True)
+            number = number.mean() if number.ndim else number
         else:
-            mean = torch.tensor(float(loss), dtype=torch.float64)
-        row.losses.append(Fetch(mean))
+            number = torch.tensor(float(loss), dtype=torch.float64)
+        row.losses.append(Fetch(number))
 
     def _row_of_loss(self, loss: Tensor | float) -> PendingRow | None:
         """The row of a loss: the one whose backward pass it began, else the one under way if it has open passes."""
@@ -1057,8 +1061,11 @@ class Recorder(Display):
             return {"heads": self._heads.names, "weights": weights.trained_names}
         return {"bins": BINS} if self._detail == "histograms" else {}
 
-    def _write(self, row: PendingRow) -> None:
-        if self._writer is not None:
+    def _write_last_row(self) -> None:
+        """Queues the last closed row, to which no loss comes any more."""
+        row = self._last_row
+        self._last_row = None
+        if self._writer is not None and row is not None:
             self._queue_header(self._writer)
             is_queued = self._writer.write(lambda: self._lines_of(row))
             self._rows_written += int(is_queued)
@@ -1115,11 +1122,10 @@ class Recorder(Display):
         if self._weights is None:
             _ignore_errors(self._write_header)
         _ignore_errors(self._measure_update)
-        _ignore_errors(self._rows.finish)
+        _ignore_errors(self._write_last_row)
         _ignore_errors(lambda: self._queue_header(writer))
         self._writer = None
-        dropped = writer.dropped + self._rows.dropped
-        last = {"end": end, "reason": reason[:MAX_REASON_CHARS], "rows": self._rows_written, "dropped": dropped}
+        last = {"end": end, "reason": reason[:MAX_REASON_CHARS], "rows": self._rows_written, "dropped": writer.dropped}
         if not writer.close(lambda: [last]) and end != "recorder":
             cause = _one_line(writer.failure) if writer.failure else "the disk is too slow"
             _warn(f"the end of {self.path} could not be written ({cause})")
@@ -1204,13 +1210,6 @@ def _turns_sentence(optimizers: Optimizers) -> str:
 def _has_closure(args: Any, kwargs: Any) -> bool:
     """Whether an update with these arguments makes passes of its own."""
     return kwargs.get("closure") is not None or any(arg is not None for arg in args[1:2])
-
-
-def _is_full_row(step: int, every: int) -> bool:
-    """Whether a row has updates and cosines: rows 0, 1, 2, 4, 8, ..., then every FULL_ROW_INTERVAL-th."""
-    row = step // every
-    is_power_of_two = row & (row - 1) == 0
-    return row % FULL_ROW_INTERVAL == 0 or (row < FULL_ROW_INTERVAL and is_power_of_two)
 
 
 def _is_distributed() -> bool:

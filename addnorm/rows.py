@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -15,11 +16,11 @@ from addnorm.probe import norms
 
 NOWHERE = -1  # the block index of a matrix outside all blocks
 SHARE_DIGITS = 5  # decimals of a bin's share: at most eight bytes in the file
-MAX_WAITING_ROWS = 64
 MIN_SMALL_BATCHES = 3  # of an update, whose backward passes are counted
 FORWARD_SERIES = ("act", "output", "input")  # measured in forward passes
 
 SeriesIndex = tuple[str, int]  # a series and the index in it
+Target = tuple[str, int, int]  # of a norm: its series, the index in it, and the count of numbers in the tensor
 
 
 class Fetch:
@@ -27,17 +28,14 @@ class Fetch:
 
     def __init__(self, tensor: Tensor) -> None:
         self._event: Any = None
-        if tensor.device.type == "cuda":
+        if tensor.is_cuda:
             self._tensor = torch.empty(tensor.shape, dtype=tensor.dtype, pin_memory=True)
             with torch.cuda.device(tensor.device):
                 self._tensor.copy_(tensor, non_blocking=True)
-                self._event = torch.cuda.Event()
+                self._event = torch.cuda.Event(blocking=True)  # the writer's thread sleeps until then
                 self._event.record()
         else:
             self._tensor = tensor
-
-    def ready(self) -> bool:
-        return self._event is None or bool(self._event.query())
 
     def values(self) -> list[float]:
         """The numbers; waits until they have arrived."""
@@ -45,14 +43,6 @@ class Fetch:
             self._event.synchronize()
         values = self._tensor.tolist()
         return values if isinstance(values, list) else [values]
-
-
-class Target(NamedTuple):
-    """The series of a norm, the position in the series, and the count of numbers in the tensor."""
-
-    series: str
-    position: int
-    size: int
 
 
 @dataclass
@@ -74,22 +64,21 @@ def parts_of(
     *,
     pass_number: int = 0,
 ) -> list[Part]:
-    """Starts to fetch the norms of tensors, one read per device.
+    """Starts to fetch the norms of tensors without a graph, one read per device.
 
     `measured`: series, index and tensor. `early_norms`: series, index, count of numbers and a norm taken earlier.
     """
-    by_device: dict[torch.device, tuple[list[Target], list[Tensor]]] = {}
-    for name, index, raw in measured:
-        tensor = dense(raw)
-        targets, tensors = by_device.setdefault(tensor.device, ([], []))
-        targets.append(Target(name, index, tensor.numel()))
-        tensors.append(tensor)
+    by_device: dict[torch.device, list[tuple[str, int, Tensor]]] = {}
+    for name, index, tensor in measured:
+        item = (name, index, dense(tensor) if tensor.is_sparse else tensor)
+        by_device.setdefault(tensor.device, []).append(item)
     parts = []
-    for targets, tensors in by_device.values():
-        with torch.no_grad():  # a gradient has a graph of its own after create_graph
-            parts.append(Part(Fetch(norms(tensors)), targets, pass_number=pass_number))
+    for group in by_device.values():
+        targets = [(name, index, tensor.numel()) for name, index, tensor in group]
+        tensors = [tensor for *_, tensor in group]
+        parts.append(Part(Fetch(norms(tensors)), targets, pass_number=pass_number))
     for name, index, count, norm in early_norms:
-        parts.append(Part(Fetch(norm), [Target(name, index, count)], pass_number=pass_number))
+        parts.append(Part(Fetch(norm), [(name, index, count)], pass_number=pass_number))
     return parts
 
 
@@ -162,26 +151,7 @@ class PendingRow:
 
     def _rename(self, old: str, new: str) -> None:
         for part in self.parts:
-            part.targets = [target._replace(series=new) if target.series == old else target for target in part.targets]
-
-    def fetches(self) -> list[Fetch]:
-        fetches = [part.fetch for part in (*self.parts, *self.unclipped)]
-        fetches += [fetch for *_, fetch in (*self.cosines, *self.heads, *self.histograms, *self.peaks)]
-        fetches += [fetch for _, fetch in (*self.unmoved, *self.lost)]
-        singles = (
-            self.scale,
-            self.lr,
-            self.leftover,
-            self.fingerprints,
-            self.cross_entropy,
-            self.target,
-            self.input_mark,
-        )
-        fetches += [fetch for fetch in singles if isinstance(fetch, Fetch)]
-        return [*fetches, *self.losses, *self.roots]
-
-    def ready(self) -> bool:
-        return all(fetch.ready() for fetch in self.fetches())
+            part.targets = [(new if series == old else series, index, size) for series, index, size in part.targets]
 
     def loss(self) -> float | None:
         """The loss of the step; waits until it has arrived."""
@@ -337,30 +307,26 @@ class PendingRow:
             means += site_means or [None] * bins
         return means
 
-    def _series_of(self, target: Target) -> list[SeriesIndex]:
-        """The series to which a norm adds: that of a matrix also adds to its block."""
-        series = [(target.series, target.position)]
-        if target.series == "matrix":
-            block = self.block_of[target.position]
-            series.append(("other_grad", 0) if block == NOWHERE else ("weight_grad", block))
-        return series
-
     def sums(self) -> dict[SeriesIndex, SumOfSquares]:
         """Sums of squares by series and index; waits until the norms have arrived."""
-        sums: dict[SeriesIndex, SumOfSquares] = {}
+        sums: defaultdict[SeriesIndex, SumOfSquares] = defaultdict(SumOfSquares)
         for part in self.parts:
+            is_counted = self._is_counted(part.pass_number)
             factors = part.factors or [1.0] * len(part.targets)
-            for target, norm, factor in zip(part.targets, part.fetch.values(), factors, strict=True):
-                if target.series in FORWARD_SERIES and not self._is_counted(part.pass_number):
+            for (series, index, size), norm, factor in zip(part.targets, part.fetch.values(), factors, strict=True):
+                if series in FORWARD_SERIES and not is_counted:
                     continue
-                for series_index in self._series_of(target):
-                    total = sums.setdefault(series_index, SumOfSquares())
+                totals = [sums[series, index]]
+                if series == "matrix":
+                    block = self.block_of[index]
+                    totals.append(sums["other_grad", 0] if block == NOWHERE else sums["weight_grad", block])
+                for total in totals:
                     total.square += norm * norm * factor
-                    total.count += target.size
+                    total.count += size
         return sums
 
 
-@dataclass
+@dataclass(slots=True)
 class SumOfSquares:
     """A sum of squares and the count of its numbers."""
 
@@ -387,26 +353,3 @@ def _ratio(change: SumOfSquares | None, old: SumOfSquares | None) -> float | Non
     if not old.square:
         return 0.0 if change.square == 0 else math.inf
     return math.sqrt(change.square / old.square)
-
-
-class Rows:
-    """A queue of rows that wait for their numbers, the newest also for its loss. Each is written once, in order."""
-
-    def __init__(self, write: Callable[[PendingRow], None]) -> None:
-        self._write = write
-        self.waiting: list[PendingRow] = []
-        self.dropped = 0
-
-    def add(self, row: PendingRow) -> None:
-        """Adds a row. If the device is far behind, the oldest row is dropped rather than waited for."""
-        self.waiting.append(row)
-        while len(self.waiting) > 1 and self.waiting[0].ready():
-            self._write(self.waiting.pop(0))
-        if len(self.waiting) > MAX_WAITING_ROWS:
-            self.waiting.pop(0)
-            self.dropped += 1
-
-    def finish(self) -> None:
-        """Waits for all remaining rows and writes them."""
-        while self.waiting:
-            self._write(self.waiting.pop(0))

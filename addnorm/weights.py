@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
+from operator import attrgetter
 from types import MappingProxyType
 
 import torch
@@ -14,7 +15,7 @@ from torch import Tensor, nn
 
 from addnorm.blocks import Block
 from addnorm.probe import accumulate_dtype, concatenate, norms
-from addnorm.rows import NOWHERE, Fetch, Part, Target, dense, parts_of
+from addnorm.rows import NOWHERE, Fetch, Part, dense, parts_of
 
 # Numbers of a matrix that are compared before and after an update; larger matrices are sampled evenly.
 MAX_SAMPLE_NUMBERS = 65_536
@@ -65,23 +66,23 @@ class Weights:
 
     def gradients(self) -> list[Part]:
         """Norms of all gradients: `matrix` for each matrix, `other_grad` for all other parameters."""
-        return parts_of(*self.measured_gradients())
+        with torch.no_grad():  # a gradient has a graph of its own after create_graph
+            return parts_of(*self.measured_gradients())
 
     def measured_gradients(self) -> tuple[list[tuple[str, int, Tensor]], list[tuple[str, int, int, Tensor]]]:
         """All gradients by series and index, and the norms of those that were measured as they came."""
         incoming = self._incoming
 
         def grads_of(parameters: Iterable[Tensor]) -> list[Tensor]:
-            return [p.grad for p in parameters if p.grad is not None and not (incoming and id(p) in incoming)]
+            return [g for p in parameters if (g := p.grad) is not None and not (incoming and id(p) in incoming)]
 
         measured = [
             ("matrix", index, grad)
             for index, p in enumerate(self._matrices)
             if (grad := p.grad) is not None and not (incoming and id(p) in incoming)
         ]
-        small = (grads_of(group) for group in self._small_others)
-        with torch.no_grad():
-            others = [*grads_of(self._large_others), *(concatenate(grads) for grads in small if grads)]
+        small = map(grads_of, self._small_others)
+        others = [*grads_of(self._large_others), *(concatenate(grads) for grads in small if grads)]
         measured += [("other_grad", 0, grad) for grad in others]
         if not incoming:
             return measured, []
@@ -91,7 +92,7 @@ class Weights:
 
     def have_hooks(self) -> bool:
         """Whether a hook of the loop's gets each gradient when it is there, and may use and discard it."""
-        return any(p._post_accumulate_grad_hooks for p in self._parameters.values())
+        return any(map(attrgetter("_post_accumulate_grad_hooks"), self._parameters.values()))
 
     def listen(self) -> Callable[[], None]:
         """Measures gradients as they come, before such a hook. Returns a function that ends this."""
@@ -220,7 +221,7 @@ def update_norms(samples: Sequence[Sample]) -> list[Part]:
         dtype = torch.float64 if device.type == "cpu" else torch.float32
         old = [sample.values for sample in group]
         changes = [_real(sample_of(sample.matrix)).to(dtype) - _real(sample.values).to(dtype) for sample in group]
-        targets = [Target(name, sample.block, sample.values.numel()) for name in ("change", "old") for sample in group]
+        targets = [(name, sample.block, sample.values.numel()) for name in ("change", "old") for sample in group]
         factors = [sample.matrix.numel() / max(1, sample.values.numel()) for sample in group]
         parts.append(Part(Fetch(norms([*changes, *old])), targets, [*factors, *factors]))
     return parts
