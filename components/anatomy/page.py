@@ -15,7 +15,7 @@ from components.controls.panel import exception_fields
 from components.player.page import player
 from components.player.panels import sample_paths_panel
 from components.player.profiles import row_profile
-from components.player.view import failure_sentence, view_at
+from components.player.view import failure_sentence, views_at
 from components.shell import session
 from components.shell.address import put, reapply_widgets
 from components.shell.hidden_parts import any_hidden, is_hidden
@@ -92,8 +92,8 @@ def draw_player(cfg: RunConfig) -> bool:
 
     Returns whether the net is still being measured.
     """
-    _, is_waiting = view_at(cfg)
-    unchanged, _ = view_at(replace(cfg, overrides=())) if cfg.overrides else (None, False)
+    (_, is_waiting), *unchanged_views = views_at([cfg, replace(cfg, overrides=())] if cfg.overrides else [cfg])
+    unchanged = unchanged_views[0][0] if unchanged_views else None
     refusal = failure_sentence(cfg) if is_waiting else ""
     if refusal:
         st.error(refusal)

@@ -1,7 +1,7 @@
 """Right options of a class's questions, read from what the nets show."""
 
 from components.player import experiment
-from components.player.view import view_at
+from components.player.view import view_at, views_at
 from models.claims.claims import CLAIMS
 from models.claims.judging import GUESSES
 from models.experiment import Finding
@@ -23,8 +23,8 @@ def finding(lesson: Lesson, *, trained: bool = True) -> Finding | None:
         return lesson.finding({name: log.trace() for name, log in logs.items()})
     if not lesson.early_text:
         return None
-    views = {name: view_at(cfg)[0] for name, cfg in lesson.nets.items()}
-    traces = {name: view.trace for name, view in views.items() if view}
+    views = views_at(list(lesson.nets.values()))
+    traces = {name: view.trace for name, (view, _) in zip(lesson.nets, views, strict=True) if view}
     return lesson.finding(traces, trained=False) if len(traces) == len(logs) else None
 
 

@@ -9,7 +9,7 @@ from addnorm.player.declare import COLUMNS, Chart
 from components.charts import figures
 from components.instruments.panel import InstrumentPanel, Measured
 from components.player.page import player
-from components.player.view import View, failure_sentence, view_at
+from components.player.view import View, failure_sentence, views_at
 from components.server.tickets import Playhead
 from components.shell.waiting import poll_while
 from models.answers import Question, Value
@@ -28,7 +28,7 @@ def views_at_step(cfgs: Sequence[RunConfig], playhead: Playhead) -> tuple[list[V
     There are no views until all nets have started. The step is the latest that all nets have reached, up to the
     playhead's; a net that ended before it is shown at its end.
     """
-    latest = [view_at(cfg, playhead.step) for cfg in cfgs]
+    latest = views_at(cfgs, playhead.step)
     errors = [failure_sentence(cfg) if is_late else "" for cfg, (_, is_late) in zip(cfgs, latest, strict=True)]
     for error in {*errors} - {""}:
         st.error(error)

@@ -12,7 +12,7 @@ from components.classroom import answers
 from components.lessons import progress
 from components.lessons.progress import TEXTS
 from components.player.page import panels_below, player
-from components.player.view import view_at
+from components.player.view import views_at
 from components.shell import projector
 from components.shell.hidden_parts import any_hidden, is_hidden
 from components.shell.page_links import link_to_compare
@@ -141,7 +141,9 @@ def _panels(lesson: Lesson) -> list[Panel]:
 
 def is_unmeasured(lesson: Lesson) -> bool:
     """Whether the untrained nets answer the question but are not measured yet."""
-    return bool(lesson.early_text) and any(view_at(cfg)[0] is None for cfg in lesson.nets.values())
+    return bool(lesson.early_text) and any(
+        view is None for view, _ in views_at(list(lesson.nets.values()), seconds=0.0)
+    )
 
 
 def draw_finding(lesson: Lesson, finding: Finding | None, *, in_class: bool = False) -> None:

@@ -4,7 +4,6 @@ The page does not run again while a run plays: rows come over the player's own c
 the playhead is when it rests.
 """
 
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeGuard, Unpack
@@ -16,7 +15,7 @@ from addnorm.player.declare import Link, Panel, Playing, Scene
 from addnorm.player.declare import declaration as player_declaration
 from components.player.browser_messages import ShownRun
 from components.player.feed import RunFeed
-from components.player.view import PROFILE_TIMEOUT_SECONDS
+from components.player.view import open_logs
 from components.server.tickets import TICKETS, Playhead
 from components.shell import projector, session
 from components.shell.player_files import CSS, HTML, LOADER, PLOTLY_ADDRESS, VERSION
@@ -191,12 +190,8 @@ def _first_rows(runs: Sequence[RunConfig | RecordingRef], seeds: int) -> list[st
         for number, run in enumerate(runs)
         if isinstance(run, RunConfig)
     ]
-    state = service.status().state
-    deadline = time.monotonic() + PROFILE_TIMEOUT_SECONDS
-    for feed in feeds if state != "starting" else []:
-        service.open_log(feed.cfg, seeds)  # asks for all before it waits for the first
-    for feed in feeds if state == "ready" else []:
-        service.open_log(feed.cfg, seeds, max(0.0, deadline - time.monotonic()))
+    if service.status().state != "starting":
+        open_logs([feed.cfg for feed in feeds], seeds)
     return [message for feed in feeds for message in feed.messages(service, until=1)]
 
 

@@ -1,13 +1,15 @@
 """A view: the part of a run that a page shows, from the rows of its log or from the net before training."""
 
+import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from models.service.client import RequestedLog, trainer
+from models.service.client import Answer, RequestedLog, trainer
 from models.service.recorded import recorded_log
 from models.spec import RunConfig
 from models.trace import Frame, Trace
 
-PROFILE_TIMEOUT_SECONDS = 1.5  # how long a page waits for the net before training
+PROFILE_TIMEOUT_SECONDS = 1.5  # how long a page waits for its nets before training, all together
 
 
 @dataclass(frozen=True)
@@ -36,16 +38,40 @@ class View:
 
 def view_at(cfg: RunConfig, step: int = 0) -> tuple[View | None, bool]:
     """Returns (view or None, whether to call again). Never starts training."""
+    return views_at([cfg], step)[0]
+
+
+def views_at(
+    cfgs: Sequence[RunConfig], step: int = 0, seconds: float = PROFILE_TIMEOUT_SECONDS
+) -> list[tuple[View | None, bool]]:
+    """What `view_at` returns, for each net; waits at most `seconds` for all of them."""
+    return [_view(cfg, step, answer) for cfg, answer in zip(cfgs, open_logs(cfgs, seconds=seconds), strict=True)]
+
+
+def open_logs(
+    cfgs: Sequence[RunConfig], seeds: int = 1, seconds: float = PROFILE_TIMEOUT_SECONDS
+) -> list[Answer[RequestedLog] | None]:
+    """The logs with at least row 0. Asks for all before it waits, for at most `seconds` together."""
     service = trainer()
-    state = service.status().state
-    answer = service.open_log(cfg, wait=PROFILE_TIMEOUT_SECONDS if state == "ready" else 0.0)
+    answers = [service.open_log(cfg, seeds) for cfg in cfgs]
+    if service.status().state != "ready":
+        return answers
+    deadline = time.monotonic() + seconds
+    return [
+        answer or service.open_log(cfg, seeds, max(0.0, deadline - time.monotonic()))
+        for cfg, answer in zip(cfgs, answers, strict=True)
+    ]
+
+
+def _view(cfg: RunConfig, step: int, answer: Answer[RequestedLog] | None) -> tuple[View | None, bool]:
+    service = trainer()
     if answer is not None and answer.value is not None:
         log = answer.value
         trace = log.trace()
         if trace is not None:
             row = min(step, len(trace) - 1)
             return View(cfg, trace, row, log), row < step and not log.done
-    if state != "starting":
+    if service.status().state != "starting":
         return None, True
     recording = recorded_log(cfg)
     recorded_trace = recording.trace() if recording is not None else None

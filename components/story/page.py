@@ -9,7 +9,7 @@ from addnorm.player.declare import COLUMNS, Choice, Curve, Digit, Panel, SampleP
 from components.classroom import following
 from components.player.page import last_scene, player
 from components.player.panels import block_panel, stack_blocks
-from components.player.view import view_at
+from components.player.view import views_at
 from components.shell import address, projector, tour
 from components.shell.link import START
 from components.shell.naming import guessing_loss
@@ -67,7 +67,10 @@ def draw() -> None:
         st.switch_page(START)
     choice = _own_choice()
     configurations = [SHALLOW, FADES, GROWS, MERGES, LEVELS, _net(choice)]
-    runs = [words.SceneRun(cfg, view_at(cfg)[0], trainer().log(cfg)) for cfg in configurations]
+    runs = [
+        words.SceneRun(cfg, view, trainer().log(cfg))
+        for cfg, (view, _) in zip(configurations, views_at(configurations), strict=True)
+    ]
     texts = words.scene_texts(runs, digit=DIGIT)
     scenes = []
     for run, ((title, text), playback) in enumerate(zip(texts, PLAYBACK, strict=True)):
@@ -88,7 +91,10 @@ def draw() -> None:
         tour.mark_done("story")
     poll_while(
         "story_numbers",
-        lambda: any(view_at(cfg)[0] is None for cfg in configurations) and trainer().status().state != "failed",
+        lambda: (
+            any(view is None for view, _ in views_at(configurations, seconds=0.0))
+            and trainer().status().state != "failed"
+        ),
     )
     link_to_playground(_net(choice), words.TEXTS("to the playground"))
     # Not a page link: Start has an empty address, which in a new tab would open this page again. The press is stored,

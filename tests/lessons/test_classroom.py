@@ -21,7 +21,7 @@ from websockets.sync.client import ClientConnection, connect
 from components.classroom import answers as answers_of_nets
 from components.classroom import following, route
 from components.classroom.following import CLASS_SCREEN, MEMBER_COOKIE, PROJECTOR, STUDENT, TEACHER, key_cookie
-from components.player.view import View, view_at
+from components.player.view import View, views_at
 from components.server.connection import REFUSED
 from components.server.tickets import TICKETS
 from components.shell.waiting import WAITS
@@ -227,13 +227,13 @@ def test_the_right_bar_is_marked_though_the_nets_were_measured_while_the_page_wa
     board: Board, key: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     board.reveal(CODE, key)
-    asked: list[RunConfig] = []
+    asked: list[list[RunConfig]] = []
 
-    def late(cfg: RunConfig) -> tuple[View | None, bool]:
-        asked.append(cfg)
-        return (None, True) if len(asked) <= len(LESSONS[LESSON].nets) else view_at(cfg)
+    def late(cfgs: list[RunConfig]) -> list[tuple[View | None, bool]]:
+        asked.append(cfgs)
+        return [(None, True)] * len(cfgs) if len(asked) == 1 else views_at(cfgs)
 
-    monkeypatch.setattr(answers_of_nets, "view_at", late)
+    monkeypatch.setattr(answers_of_nets, "views_at", late)
     page = joined()
     assert [one for one in bars(page) if one.startswith("✓")]
     assert "The answer is" in words(page)
