@@ -1,6 +1,7 @@
 """A running comparison: one player for all columns, charts on shared axes, and each column's stack and verdict."""
 
 from collections.abc import Collection
+from dataclasses import replace
 from typing import Any
 
 import streamlit as st
@@ -151,7 +152,11 @@ def _charts(
     if projector.is_on():
         by_title = {title: scaled_figure(figure, projector.CHART_SCALE) for title, figure in by_title.items()}
     style = {"span": HALF, "height": CHART_HEIGHT, "fit": int(against)}
-    return [_sample_paths(labels), *(Chart(title, figure=figure, **style) for title, figure in by_title.items())]
+    panels: list[Panel] = [_sample_paths(labels)]
+    panels += [Chart(title, figure=figure, **style) for title, figure in by_title.items()]
+    if sum(panel.span for panel in panels) % SPANNED:
+        panels[-1] = replace(panels[-1], span=SPANNED)  # the columns begin a row of their own
+    return panels
 
 
 def _sample_paths(labels: list[str]) -> SamplePaths:

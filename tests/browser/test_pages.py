@@ -6,7 +6,20 @@ from urllib.parse import quote
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.page import PHONE, button, chart, drawn, press, row, scrubber, settled, still, until, until_row
+from tests.browser.page import (
+    PHONE,
+    button,
+    chart,
+    drawn,
+    laid_out,
+    press,
+    row,
+    scrubber,
+    settled,
+    still,
+    until,
+    until_row,
+)
 
 SMALL = "depth=3&width=16&batch=16&steps=40"
 
@@ -252,6 +265,14 @@ def test_a_copied_link_of_a_run_names_no_heading(visitors):
     page.get_by_role("button", name="Copy link").click()
     page.get_by_role("button", name="Copied").wait_for()
     assert page.evaluate("navigator.clipboard.readText()") == page.url
+
+
+def test_the_columns_of_a_comparison_begin_a_row(visitors):
+    nets = [quote(f"{SMALL}&seed={seed}") for seed in range(3)]
+    page = settled(visitors(f"/compare?a={nets[0]}&b={nets[1]}&c={nets[2]}", viewport={"width": 1280, "height": 2400}))
+    stacks = [page.get_by_role("group", name=f"Signal and gradient of {letter}") for letter in "ABC"]
+    laid_out(still(page), *stacks)
+    assert len({stack.bounding_box()["y"] for stack in stacks}) == 1
 
 
 @pytest.mark.parametrize(("path", "entry"), [("/residual", "Labs"), ("/papers", "Learn"), ("/maps", "Maps")])
