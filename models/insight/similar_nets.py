@@ -80,14 +80,14 @@ class Count(NamedTuple):
 
 
 COUNTS: Mapping[str, Count] = {
-    "borderline": Count(36, 51),
-    "collapsed": Count(0, 4),
-    "diverged": Count(0, 3),
-    "exploding": Count(0, 14),
-    "healthy": Count(85, 89),
-    "inert": Count(28, 28),
-    "large updates": Count(3, 3),
-    "vanishing": Count(0, 12),
+    "borderline": Count(40, 58),
+    "collapsed": Count(0, 13),
+    "dead": Count(1, 1),
+    "exploding": Count(0, 4),
+    "healthy": Count(86, 90),
+    "inert": Count(22, 26),
+    "large updates": Count(2, 2),
+    "vanishing": Count(1, 10),
 }
 
 
