@@ -52,16 +52,15 @@ class NonFinite(NamedTuple):
 
 
 class Jump(NamedTuple):
-    """A change from one site to the next. `site` is the one that is computed later."""
+    """A change from one site to the next. `site` is the one that is computed later.
+
+    `factor`: of 1 or more; infinite from or to zero.
+    """
 
     site: str
     start: float
     end: float
-
-    @property
-    def factor(self) -> float:
-        """The change as a factor of 1 or more; infinite from or to zero."""
-        return _factor(self.start, self.end)
+    factor: float
 
 
 def number(value: float, digits: int = 3) -> str:
@@ -115,8 +114,8 @@ def largest_jump(recording: Recording, name: str, row: int) -> Jump:
     """The largest change of a series from one site to the next; backwards for the gradient."""
     jumps = list(_jumps(recording, name, row))
     if name == "grad_rms":
-        jumps = [(site, end, start) for site, start, end in reversed(jumps)]
-    return Jump(*max(jumps, key=lambda jump: _factor(*jump[1:]), default=("", 0.0, 0.0)))
+        jumps = [(site, end, start, factor) for site, start, end, factor in reversed(jumps)]
+    return Jump(*max(jumps, key=itemgetter(3), default=("", 0.0, 0.0, 1.0)))
 
 
 def jump_clause(name: str, jump: Jump) -> str:
@@ -128,7 +127,7 @@ def jump_clause(name: str, jump: Jump) -> str:
     return f"{subject} {verb} most {where} {jump.site}, by a factor of {number(jump.factor)}"
 
 
-def _jumps(recording: Recording, name: str, row: int) -> Iterator[tuple[str, float, float]]:
+def _jumps(recording: Recording, name: str, row: int) -> Iterator[tuple[str, float, float, float]]:
     """The changes between finite values at successive sites of a stream that have equally many numbers."""
     previous = math.nan
     size = 0
@@ -137,14 +136,14 @@ def _jumps(recording: Recording, name: str, row: int) -> Iterator[tuple[str, flo
             previous = math.nan
         if value is not None:
             if site.size == size and 0 <= previous < math.inf and 0 <= value < math.inf:
-                yield site.name, previous, value
+                yield site.name, previous, value, _factor(previous, value)
             previous, size = value, site.size
 
 
 def _factor(start: float, end: float) -> float:
     if start == end:
         return 1.0
-    return max(start / end, end / start) if start and end else math.inf
+    return (start / end if start > end else end / start) if start and end else math.inf
 
 
 def comparable_values(recording: Recording, name: str, row: int) -> list[tuple[str, float]]:
