@@ -11,15 +11,15 @@ FOLDER = Path(__file__).parents[1] / "exhibits"
 
 
 def listed(kind: str, file: str) -> list[str]:
-    """Names of the exhibits of a kind, such as "instruments", that have a file, such as "page"."""
-    return sorted(path.parent.name for path in FOLDER.glob(f"{kind}/*/{file}.py"))
+    """Names of the exhibits of a kind, such as "instruments", that have a file, such as "page"; of labs "lab/part"."""
+    return sorted(path.parent.relative_to(FOLDER / kind).as_posix() for path in FOLDER.glob(f"{kind}/**/{file}.py"))
 
 
 def part(kind: str, name: str, file: str) -> ModuleType:
     """Imports a file of an exhibit; KeyError for one that is not listed."""
     if name not in listed(kind, file):
         raise KeyError(f"{name} of {kind} has no {file}.py")
-    return import_module(f"exhibits.{kind}.{name}.{file}")
+    return import_module(f"exhibits.{kind}.{name.replace('/', '.')}.{file}")
 
 
 def questions() -> dict[Question[Any], str]:

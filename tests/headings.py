@@ -14,14 +14,15 @@ from components.shell.hidden_parts import PARTS
 from components.start.cells import CELLS
 from components.start.ways import CARDS
 from exhibits.instruments.surgery.numbers import OPERATIONS
-from models.labs import chain, normalization, tables
+from exhibits.labs.gradients.chain.numbers import PRESETS as FACTORS
+from models.labs import normalization, tables
 from models.maps.prepared import PREPARED
 
 ROOT = Path(__file__).parents[1]
 # Headings that come from tables of the program, by module and expression.
 FROM_TABLES = {
     "models.maps.prepared: key": {*PREPARED},
-    "models.labs.chain: example": {*chain.PRESETS},
+    "exhibits.labs.gradients.chain.numbers: example": {*FACTORS},
     "models.labs.normalization: method": {*normalization.METHODS},
     "models.labs.tables: self.section": {table.section for table in tables.TABLES.values()} - {""},
     "components.start.cells: self.name": {cell.name for cell in CELLS},

@@ -3,17 +3,17 @@
 Legend: T tokens (rows), D features, K entries of a query, V of a value, H hidden units.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
 from models.labs.attention import attention_mask, softmax
-from models.labs.chain import Curve
 from models.labs.normalization import normalise
 from models.labs.normalization_laws import jacobian
 
+Curve = Callable[[np.ndarray], np.ndarray]
 EPS = 1e-5
 PLACEMENTS = ("post-norm", "pre-norm")
 MAX_TOKENS = 6

@@ -10,10 +10,10 @@ from streamlit.testing.v1 import AppTest
 from components.labs.autoregression.text import END_CHARACTERS
 from components.maps.specification import FIRST
 from components.shell.related import LABS, TOPICS_OF_LAB, labs_of, lessons_of
+from exhibits.labs.gradients.chain.numbers import PRESETS
 from models.claims.claims import CLAIMS, search_claims
 from models.insight.gaussian import ACTIVATIONS
 from models.labs.attention_examples import PROJECTIONS, ROWS
-from models.labs.chain import PRESETS
 from models.labs.normalization import METHODS
 from models.labs.residual import WALKABLE_PLACEMENTS, WORKED_EXAMPLES
 from models.labs.tables import TABLES

@@ -12,12 +12,12 @@ from torch import Tensor, nn
 
 from components.labs.attention.head import linearity_sentence
 from components.labs.attention.positions import bias_sentence
-from components.labs.gradients.net import deviation_reason, expectation_sentence
 from components.labs.normalization.scale import bounds_sentence
 from components.labs.residual.token import end_sentence
+from exhibits.labs.gradients.chain.numbers import PRESETS, example_note, upstream_gradients
+from exhibits.labs.gradients.net.page import deviation_reason, expectation_sentence
 from models.insight.comparison import signal_sentence
 from models.labs.attention import linearity_errors
-from models.labs.chain import PRESETS, example_note, upstream_gradients
 from models.labs.residual import run_sublayers
 from models.lessons.judges import OTHERWISE, number_of_a_net, size_over_depth, which_learn
 from models.lessons.lessons import LESSONS

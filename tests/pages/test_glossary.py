@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterator
-from pathlib import Path
 from urllib.parse import parse_qs, urljoin, urlsplit
 
 import pytest
@@ -10,6 +9,7 @@ from streamlit.testing.v1 import AppTest
 
 from components.glossary.page import SCRIPTS, meaning
 from components.shell.link import field_help, with_glossary_link
+from models.content import paths
 from models.lessons.glossary import ENTRIES, SYNONYMS, key_of, nearest_term, search
 from models.spec import knobs
 from models.spec.placement import PLACEMENTS
@@ -115,7 +115,8 @@ def test_what_people_search_for_leads_to_the_term(asked, term):
 
 @pytest.mark.parametrize("lab", ["normalization", "residual", "gradients", "attention", "autoregression"])
 def test_a_term_names_the_labs_that_use_it(lab):
-    said = " ".join(Path(f"content/en/labs/{lab}.md").read_text(encoding="utf-8").casefold().split())
+    words = [path for files in (f"labs/{lab}.md", f"labs/{lab}/*.md") for path in paths(files, "en").values()]
+    said = " ".join(" ".join(path.read_text(encoding="utf-8") for path in words).casefold().split())
     for key, entry in ENTRIES.items():
         pages = {page for one in entry.senses for page in one.pages}
         if re.search(r"[ -]", key) and re.search(rf"(?<!-)\b{re.escape(key)}\b(?!-)", said):

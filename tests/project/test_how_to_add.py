@@ -633,11 +633,11 @@ print("taken")
 def test_the_projects_own_tests_hold_with_each(copy: Path) -> None:
     """The equations, spreads and lessons by hand, and the registries and answers that must be complete."""
     does(
-        copy, "", "-m", "pytest", "-n", "0", "-q", "-x", "-o", "addopts=",
+        copy, "", "-m", "pytest", "-n", "0", "-q", "-x", "-o", "addopts=", "exhibits/labs/gradients",
         *(f"tests/{name}.py" for name in (
             "nets/test_placements", "nets/test_initialisation", "nets/test_branches", "nets/test_nets", "service/test_answers",
             "lessons/test_lessons", "tasks/test_tasks", "spec/test_spec", "charts/test_diagram", "export/test_script",
-            "labs/test_gradients", "player/test_declared",
+            "player/test_declared",
         )),
         "-k", "largest or signs or squared or halves or turn or lengths or narrow or mid+out"
         " or every_word or every_question or all_of_them or parts_of_a_block or told_apart or all_figures",

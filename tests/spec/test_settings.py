@@ -21,8 +21,9 @@ from tests.strategies import legal
 
 for found in pkgutil.walk_packages(components.__path__, "components."):
     importlib.import_module(found.name)
-for instrument in listed("instruments", "page"):
-    part("instruments", instrument, "page")
+for kind in ("instruments", "labs"):
+    for exhibit in listed(kind, "page"):
+        part(kind, exhibit, "page")
 
 FORMS = {f"{form.__module__}.{form.__name__}": form for form in Settings.__subclasses__()}
 FIELDS = [(form, name) for form, kind in FORMS.items() for name in kind.knobs()]
@@ -54,7 +55,7 @@ def test_no_two_settings_of_a_lab_have_the_same_name_in_its_address(lab: str) ->
     links = [
         knob.link or name
         for form, kind in FORMS.items()
-        if form.startswith(f"components.labs.{lab}.")
+        if form.startswith((f"components.labs.{lab}.", f"exhibits.labs.{lab}."))
         for name, (_, knob) in kind.knobs().items()
     ]
     assert sorted(set(links)) == sorted(links)

@@ -11,13 +11,13 @@ from components.charts.parts import Figure
 from components.controls import form
 from components.labs.parts import draw_charts, draw_finding, draw_note, line_chart
 from components.shell.text import number
+from exhibits.labs.gradients.time.numbers import FEATURES, attention_gradient_by_distance, gradient_by_distance
 from models.content import Texts
 from models.insight.words import decades
-from models.labs.through_time import FEATURES, attention_gradient_by_distance, gradient_by_distance
 from models.spec.knob import Knob
 from models.spec.settings import Settings
 
-TEXTS = Texts("labs/gradients")
+TEXTS = Texts("labs/gradients/time")
 KEY = "gradients_time"
 CELLS = ("plain", "residual", "gate")
 CELL_FORMULAS = (

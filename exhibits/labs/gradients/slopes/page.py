@@ -18,7 +18,7 @@ from models.insight.gaussian import ACTIVATIONS, moments, slope, steepest_point,
 from models.spec.knob import Knob
 from models.spec.settings import Settings
 
-TEXTS = Texts("labs/gradients")
+TEXTS = Texts("labs/gradients/slopes")
 KEY = "gradients"
 MAX_Z = 4.0
 DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot", "9px,3px,2px,3px,2px,3px")

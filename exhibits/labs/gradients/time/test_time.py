@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from models.labs.through_time import CELLS, FEATURES, attention_gradient_by_distance, gradient_by_distance
+from exhibits.labs.gradients.time.numbers import CELLS, FEATURES, attention_gradient_by_distance, gradient_by_distance
 from tests.app_page import charts, sound, words
 from tests.labs_page import lab
 

@@ -14,9 +14,7 @@ from components.controls import number_table as table
 from components.labs.examples import choose_example, numbered_names
 from components.labs.parts import draw_charts, draw_sentence, line_chart, number_cells
 from components.shell.text import latex, named_table, with_badge
-from models.content import Texts
-from models.insight.gaussian import ACTIVATIONS
-from models.labs.chain import (
+from exhibits.labs.gradients.chain.numbers import (
     PRESETS,
     Derivatives,
     after_step,
@@ -28,10 +26,12 @@ from models.labs.chain import (
     unchanged_in_float32,
     upstream_gradients,
 )
+from models.content import Texts
+from models.insight.gaussian import ACTIVATIONS
 from models.spec.knob import Knob
 from models.spec.settings import Settings, run_knob
 
-TEXTS = Texts("labs/gradients")
+TEXTS = Texts("labs/gradients/chain")
 KEY = "gradients"
 SAME, CUSTOM = "one factor for all layers", "factors of my own"
 MODES = {SAME: SAME, CUSTOM: "custom factors"}

@@ -29,7 +29,7 @@ from models.spec.knob import Knob
 from models.spec.settings import Settings, run_knob
 from models.trace import Trace
 
-TEXTS = Texts("labs/gradients")
+TEXTS = Texts("labs/gradients/net")
 KEY = "gradients_net"
 EXPLODES_DECADES = 1.0  # a product that grows by more over all layers explodes
 MAX_AGREEING = 0.02  # product and measurement agree up to this relative difference per layer

@@ -7,7 +7,7 @@ import numpy as np
 
 from models.content import Texts
 
-TEXTS = Texts("labs/gradients")
+TEXTS = Texts("labs/gradients/chain")
 Curve = Callable[[np.ndarray], np.ndarray]
 
 
