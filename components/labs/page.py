@@ -34,13 +34,11 @@ def _by_lab(texts: list[Document]) -> dict[str, list[LabPart]]:
     by_lab: dict[str, list[LabPart]] = {}
     for text in texts:
         front = Document(text.path, dict(text.front))
-        lab = text.path.parts[-3]
+        lab, name = text.path.parts[-3:-1]
         takes = front.take("takes", str, "")
-        announced = LabPart(
-            f"{lab}/{text.key}", front.take("order", int), text.title, f"{lab}/{takes}" if takes else ""
-        )
+        part = LabPart(f"{lab}/{name}", front.take("order", int), text.title, takes and f"{lab}/{takes}")
         front.require_all_taken()
-        by_lab.setdefault(lab, []).append(announced)
+        by_lab.setdefault(lab, []).append(part)
     return {lab: sorted(parts, key=lambda part: part.order) for lab, parts in by_lab.items()}
 
 

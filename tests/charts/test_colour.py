@@ -32,7 +32,6 @@ from components.charts.tasks import sequence_table
 from components.charts.tokens import candidates_chart, token_map
 from components.labs.autoregression.inside import revision_chart
 from components.labs.maps import signed_map
-from components.labs.residual.memory import memory_chart
 from exhibits.instruments.collapse.page import rank_chart
 from exhibits.instruments.formula.page import prediction_chart
 from exhibits.instruments.health.page import signal_chart, spread_chart, update_chart
@@ -40,6 +39,7 @@ from exhibits.instruments.landscape.page import sharpness_chart, slice_map, spec
 from exhibits.instruments.paths.page import length_chart, share_chart
 from exhibits.labs.gradients.chain.page import chain_chart
 from exhibits.labs.gradients.slopes.page import curve_chart
+from exhibits.labs.residual.memory.page import memory_chart
 from models.insight.gaussian import ACTIVATIONS
 from models.maps import MapSpec, Outcome
 from models.maps.spec import Axis

@@ -13,9 +13,9 @@ from torch import Tensor, nn
 from components.labs.attention.head import linearity_sentence
 from components.labs.attention.positions import bias_sentence
 from components.labs.normalization.scale import bounds_sentence
-from components.labs.residual.token import end_sentence
 from exhibits.labs.gradients.chain.numbers import PRESETS, example_note, upstream_gradients
 from exhibits.labs.gradients.net.page import deviation_reason, expectation_sentence
+from exhibits.labs.residual.token.page import end_sentence
 from models.insight.comparison import signal_sentence
 from models.labs.attention import linearity_errors
 from models.labs.residual import run_sublayers

@@ -5,10 +5,10 @@ import pytest
 import torch
 from torch.nn.functional import gelu, layer_norm, relu, scaled_dot_product_attention
 
-from components.labs.residual.block import moved_sentence, shape_mismatch, terms_text
+from exhibits.labs.residual.block import numbers as blocks
+from exhibits.labs.residual.block.numbers import EPS, INPUTS, PLACEMENTS
+from exhibits.labs.residual.block.page import moved_sentence, shape_mismatch, terms_text
 from models.insight.gaussian import ACTIVATIONS
-from models.labs import block as blocks
-from models.labs.block import EPS, INPUTS, PLACEMENTS
 from tests.app_page import by_link, sound, words
 from tests.labs_page import lab
 

@@ -17,14 +17,14 @@ from components.labs.parts import draw_charts, draw_finding, draw_sentence, last
 from components.shell.session import Key
 from components.shell.static_chart import static_chart
 from components.shell.text import number
+from exhibits.labs.residual.block import numbers as blocks
+from exhibits.labs.residual.block.numbers import AddGradient, ComputedBlock, Terms
 from models.content import Texts
 from models.insight.gaussian import ACTIVATIONS
-from models.labs import block as blocks
-from models.labs.block import AddGradient, ComputedBlock, Terms
 from models.spec.knob import Knob
 from models.spec.settings import Settings
 
-TEXTS = Texts("labs/residual")
+TEXTS = Texts("labs/residual/block")
 KEY = "residual_block"
 NAMES_PIXELS = 88  # width of the operations' names
 ROW_PIXELS = 27  # height of a map's row

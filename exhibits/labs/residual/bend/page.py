@@ -10,12 +10,12 @@ from components.charts.colour import LOSS, SIGNAL
 from components.charts.parts import Figure
 from components.controls import form
 from components.labs.parts import draw_charts, draw_finding, draw_sentence, line_chart
+from exhibits.labs.residual.bend.numbers import POINTS, TrainedNet, initial_layers, target, train
 from models.content import Texts
-from models.labs.bend import POINTS, TrainedNet, initial_layers, target, train
 from models.spec.knob import Knob
 from models.spec.settings import Settings
 
-TEXTS = Texts("labs/residual")
+TEXTS = Texts("labs/residual/bend")
 KEY = "residual_bend"
 STEPS = 200
 LEARNING_RATE = 0.03

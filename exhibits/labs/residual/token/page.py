@@ -14,6 +14,7 @@ from components.labs.examples import choose_example, numbered_names
 from components.labs.maps import signed_map
 from components.labs.parts import draw_charts, draw_sentence
 from components.shell.text import named_table, number, vector
+from exhibits.labs.residual.token.numbers import contribution_factors
 from models.content import Texts
 from models.labs.residual import (
     EPS,
@@ -22,7 +23,6 @@ from models.labs.residual import (
     NormedToken,
     Step,
     WorkedExample,
-    contribution_factors,
     layer_norm,
     run_sublayers,
 )
@@ -30,7 +30,7 @@ from models.spec.knob import Knob
 from models.spec.placement import PLACEMENTS
 from models.spec.settings import Settings
 
-TEXTS = Texts("labs/residual")
+TEXTS = Texts("labs/residual/token")
 KEY = "residual"
 FIRST_EXAMPLE = "Attention, then feed-forward, post-norm"
 FEATURE_PIXELS = 34  # the height of a feature in the picture

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from components.labs.residual.widths import diagram, join_sentence
-from models.labs.widths import (
+from exhibits.labs.residual.widths.numbers import (
     BLOCKS,
     CROP,
     JOINS,
@@ -17,6 +16,7 @@ from models.labs.widths import (
     random_matrix,
     residual_gradient_norms,
 )
+from exhibits.labs.residual.widths.page import diagram, join_sentence
 from tests.app_page import sound, words
 from tests.labs_page import lab
 

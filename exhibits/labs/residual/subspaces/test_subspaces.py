@@ -4,8 +4,16 @@ import numpy as np
 import pytest
 import torch
 
-from components.labs.residual.subspaces import Directions, access_chart, read_sentence
-from models.labs.subspaces import BASIS, FEATURES, ORDERS, WRITTEN_BY_A, WRITTEN_BY_B, layer_accesses, start
+from exhibits.labs.residual.subspaces.numbers import (
+    BASIS,
+    FEATURES,
+    ORDERS,
+    WRITTEN_BY_A,
+    WRITTEN_BY_B,
+    layer_accesses,
+    start,
+)
+from exhibits.labs.residual.subspaces.page import Directions, access_chart, read_sentence
 from tests.app_page import sound, words
 from tests.drawn import all_drawn
 from tests.labs_page import lab

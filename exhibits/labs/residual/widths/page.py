@@ -13,8 +13,7 @@ from components.charts.parts import Figure
 from components.controls import form
 from components.labs.parts import draw_charts, draw_finding, line_chart
 from components.shell.text import badge, vector
-from models.content import Texts
-from models.labs.widths import (
+from exhibits.labs.residual.widths.numbers import (
     BLOCKS,
     CROP,
     JOINS,
@@ -26,11 +25,12 @@ from models.labs.widths import (
     join_and_add,
     residual_gradient_norms,
 )
+from models.content import Texts
 from models.spec.knob import Knob
 from models.spec.plan import block_name
 from models.spec.settings import Settings
 
-TEXTS = Texts("labs/residual")
+TEXTS = Texts("labs/residual/widths")
 KEY = "residual_widths"
 MAX_WIDTH = 12
 # The diagram, in pixels.

@@ -17,7 +17,7 @@ from models.spec.knob import Knob
 from models.spec.plan import block_name
 from models.spec.settings import Settings
 
-TEXTS = Texts("labs/residual")
+TEXTS = Texts("labs/residual/memory")
 KEY = "residual_memory"
 EXAMPLE = WORKED_EXAMPLES["No norm"]
 BLOCKS = 24

@@ -15,12 +15,20 @@ from components.controls import form
 from components.labs.examples import numbered_names
 from components.labs.maps import signed_map
 from components.labs.parts import draw_charts, draw_finding, number_cells
+from exhibits.labs.residual.subspaces.numbers import (
+    BASIS,
+    FEATURES,
+    ORDERS,
+    WRITTEN_BY_A,
+    Access,
+    layer_accesses,
+    start,
+)
 from models.content import Texts
-from models.labs.subspaces import BASIS, FEATURES, ORDERS, WRITTEN_BY_A, Access, layer_accesses, start
 from models.spec.knob import Knob
 from models.spec.settings import Settings
 
-TEXTS = Texts("labs/residual")
+TEXTS = Texts("labs/residual/subspaces")
 KEY = "residual_subspaces"
 NAMES_PIXELS = 96  # width of the directions' names
 DIRECTIONS = ("A's", "across A's", "B's own", "unused 1", "unused 2", "unused 3")

@@ -14,24 +14,16 @@ from components.controls import form
 from components.labs.parts import draw_charts, draw_finding, draw_sentence
 from components.shell.page_links import link_to_playground
 from components.shell.text import badge, named_table, number, vector
+from exhibits.labs.residual.variants.numbers import average_weights, dlcl_stream, recursive_skip, scaled_skip, turned
 from models.content import Texts
 from models.insight.words import count_in_words
-from models.labs.residual import (
-    EPS,
-    average_weights,
-    cosine,
-    dlcl_stream,
-    layer_norm,
-    recursive_skip,
-    scaled_skip,
-    turned,
-)
+from models.labs.residual import EPS, cosine, layer_norm
 from models.spec import RunConfig
 from models.spec.knob import Knob
 from models.spec.scales import deepnorm_gain, scale_value
 from models.spec.settings import Settings
 
-TEXTS = Texts("labs/residual")
+TEXTS = Texts("labs/residual/variants")
 KEY = "residual_variants"
 DLCL = "DLCL, read by the head"
 DEEP_SUBLAYERS = 200  # of the deep net that the sentence on DeepNorm mentions

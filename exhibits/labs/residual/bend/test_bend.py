@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from components.labs.residual.bend import LEARNING_RATE, STEPS, bend_sentence
-from models.labs.bend import POINTS, initial_layers, train
+from exhibits.labs.residual.bend.numbers import POINTS, initial_layers, train
+from exhibits.labs.residual.bend.page import LEARNING_RATE, STEPS, bend_sentence
 from tests.app_page import sound, words
 from tests.labs_page import lab
 

@@ -22,7 +22,7 @@ from models.spec import RunConfig, plan
 from models.spec.knob import Knob
 from models.spec.settings import Settings
 
-TEXTS = Texts("labs/residual")
+TEXTS = Texts("labs/residual/trained")
 KEY = "residual_trained"
 SHARES_TITLE = "Branch share by block"
 # Branch shares on an easy task, relative to those on the hard one: below these limits, layers do clearly less, or next
