@@ -2,8 +2,8 @@
 
 import streamlit as st
 
-from components.labs.attention import page
+from components.labs.page import draw_chosen_part
 
 st.title("Attention", anchor=False)
 st.markdown("Take attention apart: one head on tables that you can edit, then positions, and what trained nets do.")
-page.draw()
+draw_chosen_part("attention")

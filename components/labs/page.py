@@ -3,26 +3,32 @@
 CONTRIBUTING.md, "How to add", says what a new one has.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from types import ModuleType
-from typing import Any
+from typing import Annotated, Any
 
+from components.controls import form
 from components.labs.parts import is_drawn, part_tabs
 from models import exhibits
 from models.content import Content, Document
+from models.spec.knob import Knob
+from models.spec.settings import Settings
 
 
 @dataclass(frozen=True)
 class LabPart:
-    """A part of a lab as its words announce it: folder, place, the title of its tab, which several parts may share.
+    """A part of a lab as its words announce it: folder, place, and a title, which several parts may share.
 
-    `takes`: the folder of the part whose `draw` returns what this one's takes.
+    `takes`: the folder of the part whose `draw` returns what this one's takes. `within`: that of the part which draws
+    this one, if it is not the lab's page.
     """
 
     folder: str
     order: int
     title: str
     takes: str
+    within: str
 
     @property
     def page(self) -> ModuleType:
@@ -35,24 +41,47 @@ def _by_lab(texts: list[Document]) -> dict[str, list[LabPart]]:
     for text in texts:
         front = Document(text.path, dict(text.front))
         lab, name = text.path.parts[-3:-1]
-        takes = front.take("takes", str, "")
-        part = LabPart(f"{lab}/{name}", front.take("order", int), text.title, takes and f"{lab}/{takes}")
+        takes, within = (front.take(other, str, "") for other in ("takes", "within"))
+        order = front.take("order", int)
         front.require_all_taken()
-        by_lab.setdefault(lab, []).append(part)
+        by_lab.setdefault(lab, []).append(
+            LabPart(f"{lab}/{name}", order, text.title, f"{lab}/{takes}", f"{lab}/{within}")
+        )
     return {lab: sorted(parts, key=lambda part: part.order) for lab, parts in by_lab.items()}
 
 
 PARTS = Content("labs/*/*.md", _by_lab)  # by lab, in order
 
 
+@dataclass(frozen=True)
+class ChosenPart(Settings):
+    part: Annotated[str, Knob("Part", choices={}, control="segments")] = ""
+
+
+def parts_of(lab: str, within: str = "") -> Mapping[str, list[LabPart]]:
+    """The parts that a lab's page draws, or the part `within`; by title, in order."""
+    by_title: dict[str, list[LabPart]] = {}
+    for part in PARTS[lab]:
+        if part.within == f"{lab}/{within}":
+            by_title.setdefault(part.title, []).append(part)
+    return by_title
+
+
 def draw_lab(lab: str) -> None:
     """Draws the parts of a lab in tabs."""
-    parts = PARTS[lab]
-    titles = list(dict.fromkeys(part.title for part in parts))
-    tabs = dict(zip(titles, part_tabs(lab, titles), strict=True))
+    by_title = parts_of(lab)
+    tabs = dict(zip(by_title, part_tabs(lab, list(by_title)), strict=True))
     drawn: dict[str, Any] = {}
-    for part in parts:
-        shown_in = [tabs[other.title] for other in parts if part.folder in (other.folder, other.takes)]
+    for part in [part for parts in by_title.values() for part in parts]:
+        shown_in = [tabs[other.title] for other in PARTS[lab] if part.folder in (other.folder, other.takes)]
         with tabs[part.title]:
             if is_drawn(*shown_in):
-                drawn[part.folder] = part.page.draw(*[drawn[part.takes]] if part.takes else [])
+                drawn[part.folder] = part.page.draw(*([drawn[part.takes]] if part.takes in drawn else []))
+
+
+def draw_chosen_part(lab: str) -> None:
+    """Draws a choice of the parts of a lab, and the chosen one."""
+    by_title = parts_of(lab)
+    first = ChosenPart(next(iter(by_title)))
+    for part in by_title[form.draw(ChosenPart, lab, first, legal={"part": list(by_title)}).part]:
+        part.page.draw()

@@ -3,12 +3,11 @@
 Legend: n query tokens, m key tokens, d features of a token, d_k of a query or key, d_v of a value.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-Shape = tuple[int, ...]
 Matrices = tuple[np.ndarray, np.ndarray, np.ndarray]  # W_Q (d, d_k), W_K (d, d_k), W_V (d, d_v)
 
 
@@ -123,8 +122,7 @@ class ScoreStatistics:
 
 
 KEYS = 8  # scores of one softmax
-DRAWS = 4000  # random scores, or totals of dice
-FACES = 6  # of a die
+DRAWS = 4000  # random scores
 
 
 def score_statistics(
@@ -167,19 +165,6 @@ def score_draws(d_k: int, *, draws: int = DRAWS, seed: int = 0, mean: float = 0.
     return np.asarray(products.sum(1))
 
 
-def dice_draws(count: int, *, draws: int = DRAWS, seed: int = 0) -> np.ndarray:
-    """Random totals of `count` dice, (draws,)."""
-    return np.asarray(np.random.default_rng([seed, count, FACES]).integers(1, FACES + 1, (draws, count)).sum(1))
-
-
-def dice_probabilities(count: int) -> np.ndarray:
-    """Probability of each total of `count` dice, from the smallest to the largest."""
-    probabilities = np.ones(1)
-    for _ in range(count):
-        probabilities = np.convolve(probabilities, np.full(FACES, 1 / FACES))
-    return probabilities
-
-
 # --- what attention is and is not ---
 
 
@@ -198,147 +183,3 @@ def linearity_errors(
     weights_x = attend(x @ w_q, x @ w_k, x @ w_v, divisor=divisor).weights
     fixed_error = weights_x @ ((x + y) @ w_v) - weights_x @ (x @ w_v) - weights_x @ (y @ w_v)
     return float(np.abs(fixed_error).max()), float(np.abs(attended(x + y) - attended(x) - attended(y)).max())
-
-
-def sequential_steps(n: int, *, recurrent: bool) -> np.ndarray:
-    """Sequential steps from token j (column) to token i (row), (n, n); -1 if there is no path.
-
-    A recurrent cell passes information from token to token; causal attention does it in one step.
-    """
-    distance = np.arange(n)[:, None] - np.arange(n)
-    return np.where(distance < 0, -1, distance + 1 if recurrent else 1)
-
-
-# --- shapes of many heads and of two sequences, read off the computed arrays ---
-
-
-@dataclass(frozen=True)
-class Sizes:
-    """n tokens of d_model features; h attention heads with d_k = d_model / h and d_v; m tokens of another sequence."""
-
-    tokens: int
-    d_model: int
-    heads: int
-    d_v: int
-    others: int
-
-    @property
-    def d_k(self) -> int:
-        """Entries of one head's query or key."""
-        return self.d_model // self.heads
-
-
-def multi_head_shapes(sizes: Sizes) -> list[tuple[str, Shape]]:
-    """Arrays in multi-head self-attention, in order, with shapes. ValueError if h does not divide d_model."""
-    x = np.ones((sizes.tokens, sizes.d_model))
-    w_q = np.ones((sizes.d_model, sizes.d_model))
-    w_v = np.ones((sizes.d_model, sizes.heads * sizes.d_v))
-    parts = heads(x, w_q, w_q, w_v, sizes.heads)
-    joined = np.concatenate([head.output for head in parts], axis=1)
-    head = parts[0]
-    w_o = np.ones((joined.shape[1], sizes.d_model))
-    return [
-        ("X, the tokens", x.shape),
-        ("W_Q and W_K, all heads", w_q.shape),
-        ("W_V, all heads", w_v.shape),
-        ("q and k of one head", head.q.shape),
-        ("v of one head", head.v.shape),
-        ("scores and weights of one head", head.weights.shape),
-        ("output of one head", head.output.shape),
-        ("heads side by side", joined.shape),
-        ("W_O", w_o.shape),
-        ("result, as X", (joined @ w_o).shape),
-    ]
-
-
-def encoder_decoder_shapes(sizes: Sizes) -> dict[str, dict[str, Shape | str]]:
-    """Sources and shapes of one head in each attention of an encoder (m tokens) and decoder (n tokens)."""
-    attentions = {
-        "encoder, self": (sizes.others, sizes.others, False),
-        "decoder, self": (sizes.tokens, sizes.tokens, True),
-        "decoder, cross": (sizes.tokens, sizes.others, False),
-    }
-    columns: dict[str, dict[str, Shape | str]] = {}
-    for name, (n, m, causal) in attentions.items():
-        q, k, v = np.ones((n, sizes.d_k)), np.ones((m, sizes.d_k)), np.ones((m, sizes.d_v))
-        head = attend(q, k, v, divisor=sizes.d_k**0.5, mask=attention_mask(n, m, causal=causal))
-        shapes = {"Q": q.shape, "K": k.shape, "V": v.shape, "weights": head.weights.shape, "output": head.output.shape}
-        columns[name] = {
-            "queries from": "encoder" if name.startswith("encoder") else "decoder",
-            "keys and values from": "decoder" if name == "decoder, self" else "encoder",
-            **shapes,
-            "mask": "causal" if causal else "padding only",
-        }
-    return columns
-
-
-# --- how a head learns: the loss is |o - y|²/2 for one token's output o (d_v,) and a target y ---
-
-
-@dataclass(frozen=True)
-class HeadGradients:
-    """An attention head, its loss, and the gradients backpropagated from the output of one token.
-
-    `output` (d_v,); `weights` and `scores` (n,) of its row, the scores before division; `query` (d_k,);
-    `keys` (n, d_k); `values` (n, d_v); `matrices`: gradients of W_Q, W_K and W_V.
-    """
-
-    head: Head
-    token: int
-    loss: float
-    output: np.ndarray
-    weights: np.ndarray
-    scores: np.ndarray
-    query: np.ndarray
-    keys: np.ndarray
-    values: np.ndarray
-    matrices: Matrices
-
-
-def head_gradients(
-    x: np.ndarray, matrices: Matrices, token: int, target: np.ndarray, *, divisor: float, mask: np.ndarray | None = None
-) -> HeadGradients:
-    """Backpropagates the loss of `token` to the three matrices (softmax: da_j/ds_k = a_j (1[j = k] - a_k))."""
-    q, k, v = (x @ w for w in matrices)
-    head = attend(q, k, v, divisor=divisor, mask=mask)
-    attention_row = head.weights[token]
-    output = head.output[token] - target
-    weights = v @ output
-    scores = attention_row * (weights - attention_row @ weights) / divisor
-    query = scores @ k
-    keys = np.outer(scores, q[token])
-    values = np.outer(attention_row, output)
-    return HeadGradients(
-        head,
-        token,
-        loss=float(output @ output) / 2,
-        output=output,
-        weights=weights,
-        scores=scores,
-        query=query,
-        keys=keys,
-        values=values,
-        matrices=(np.outer(x[token], query), x.T @ keys, x.T @ values),
-    )
-
-
-def descent(
-    x: np.ndarray,
-    matrices: Matrices,
-    token: int,
-    target: np.ndarray,
-    *,
-    divisor: float,
-    mask: np.ndarray | None = None,
-    lr: float,
-    steps: int,
-) -> Iterator[HeadGradients]:
-    """Yields the head before each step of gradient descent and after the last; stops at a loss that is not finite."""
-    w_q, w_k, w_v = (w.astype(float) for w in matrices)
-    for _ in range(steps + 1):
-        with np.errstate(over="ignore", invalid="ignore"):
-            point = head_gradients(x, (w_q, w_k, w_v), token, target, divisor=divisor, mask=mask)
-        if not np.isfinite(point.loss):
-            return
-        yield point
-        w_q, w_k, w_v = (w - lr * g for w, g in zip((w_q, w_k, w_v), point.matrices, strict=True))

@@ -18,7 +18,6 @@ from models.labs.attention import (
     heads,
     linearity_errors,
     score_statistics,
-    sequential_steps,
     softmax,
     statistics_by_divisor,
     variance,
@@ -52,9 +51,6 @@ def projected(name: str):
     q, k, v = (example.x @ w for w in (example.w_q, example.w_k, example.w_v))
     by = q.shape[1] ** 0.5 if example.scaled else 1.0
     return attend(q, k, v, divisor=by, mask=attention_mask(len(q), len(k), causal=example.causal))
-
-
-# --- the worked examples ---
 
 
 def test_softmax_and_weighted_sum():
@@ -139,15 +135,6 @@ def test_the_weights_of_cat_are_no_softmax():
     assert sum(row.numbers) == pytest.approx(1.40)
 
 
-def test_a_recurrent_cell_needs_n_steps_and_attention_one():
-    assert sequential_steps(7, recurrent=True).max() == sequential_steps(7, recurrent=True)[6, 0] == 7
-    assert set(sequential_steps(7, recurrent=False)[np.tril_indices(7)]) == {1}
-    assert (sequential_steps(7, recurrent=True)[np.triu_indices(7, 1)] == -1).all()
-
-
-# --- against others ---
-
-
 @pytest.mark.parametrize("causal", [True, False])
 def test_a_head_is_torchs_attention(causal):
     q, k, v = X @ W_Q, X @ W_K, X @ W_V
@@ -214,9 +201,6 @@ def test_error_29_attention_is_linear_only_while_its_weights_are_held():
     held, own = linearity_errors(X, X[::-1] * 0.5, (W_Q, W_K, W_V), 2.0)
     assert held < 1e-12
     assert own > 0.1
-
-
-# --- positions ---
 
 
 def test_sinusoids_are_the_apps():

@@ -10,9 +10,9 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from components.labs.attention.head import linearity_sentence
-from components.labs.attention.positions import bias_sentence
 from components.labs.normalization.scale import bounds_sentence
+from exhibits.labs.attention.head.page import linearity_sentence
+from exhibits.labs.attention.positions.page import bias_sentence
 from exhibits.labs.gradients.chain.numbers import PRESETS, example_note, upstream_gradients
 from exhibits.labs.gradients.net.page import deviation_reason, expectation_sentence
 from exhibits.labs.residual.token.page import end_sentence

@@ -1,0 +1,90 @@
+"""What feed-forward nets add: the weights of the three nets against torch, the sentence's cases, the part of the lab."""
+
+import math
+
+import numpy as np
+import pytest
+
+from exhibits.labs.attention.feed_forward.page import (
+    REMOVED_PARTS,
+    WHOLE_NET,
+    configuration,
+    cut_chart,
+    weights_in_blocks,
+)
+from models.answers import Sublayers, Without
+from models.insight.feed_forward import feed_forward_sentence
+from models.instruments.surgery import evaluate_held_out
+from models.nets import build_model
+from models.training import Run
+from tests.app_page import charts, sound, words
+from tests.drawn import drawn
+from tests.labs_page import lab, until
+from tests.player_page import rests, runs
+
+
+@pytest.mark.parametrize("without", REMOVED_PARTS.values())
+def test_the_weights_said_are_those_of_the_net(without):
+    cfg = configuration("sort", without, 2, 20)
+    blocks = build_model(cfg).stream.blocks
+    assert weights_in_blocks(cfg) == sum(p.numel() for name, p in blocks.named_parameters() if p.ndim > 1)
+
+
+def test_what_all_three_share_is_drawn_alike():
+    whole, *others = (
+        build_model(configuration("sort", without, 2, 20)).state_dict() for without in REMOVED_PARTS.values()
+    )
+    for other in others:
+        assert other.keys() < whole.keys()
+        assert all((whole[name] == value).all() for name, value in other.items())
+
+
+@pytest.mark.parametrize(
+    ("losses", "said"),
+    [
+        (
+            (0.5, 0.51, 2.0),
+            "does hardly worse than the whole one: a held-out loss of 0.51 beside 0.5, and 2 without attention",
+        ),
+        ((0.5, 1.0, 2.0), "does worse than"),
+        ((0.5, 0.4, 2.0), "does no worse than"),
+        ((2.7, 2.7, 2.7), "has not learned yet"),
+        ((0.5, math.nan, 2.0), "nothing can be compared"),
+    ],
+)
+def test_the_sentence_says_what_was_measured(losses, said):
+    sentence = feed_forward_sentence(
+        dict(zip(("", "ffn", "attn"), losses, strict=True)), {"ffn": 3.5, "attn": 3.0}, "copy", 7
+    )
+    assert sentence.startswith("At step 7 ")
+    assert said in sentence
+    if "beside" in said:
+        assert "its feed-forward nets change the loss by +3, its attention by +2.5." in sentence
+
+
+def test_plotly_accepts_the_chart():
+    losses = {"ffn": np.array([1.0, np.nan]), "attn": np.array([1.0, 2.0])}
+    value = Sublayers(0.5, 0.9, {kind: Without(loss, loss, 1.0, 0.9) for kind, loss in losses.items()})
+    drawn(cut_chart(["block 1", "block 2"], value, "copy"))
+
+
+def test_three_nets_are_trained_and_the_whole_one_is_cut(trainer_in_this_process):
+    page = lab("attention")
+    page.segmented_control(key="attention_part").set_value("Without feed-forward")
+    sound(page.run())
+    page.slider(key="attention_feed_forward_depth").set_value(1)
+    page.number_input(key="attention_feed_forward_steps_sort").set_value(20)
+    sound(page.run())
+    assert [cfg.overrides for cfg in runs(page)] == [(), ((1, "identity", "ffn"),), ((1, "identity", "attn"),)]
+    rests(page)
+    until(
+        page,
+        lambda: "With and without" in str([table.proto for table in page.dataframe]) and "At step 20" in words(page),
+    )
+    assert "Held-out loss by cut sublayer" in charts(page)
+    listed = page.dataframe[0].value
+    for at, without in enumerate(REMOVED_PARTS.values()):
+        run = Run(configuration("sort", without, 1, 20), frames=False)
+        run.advance(20)
+        assert float(listed["held-out loss"][at]) == pytest.approx(evaluate_held_out(run.model, run.task)[0], rel=1e-3)
+    assert listed["net"][0] == f"trained: {WHOLE_NET}"
