@@ -2,8 +2,8 @@
 
 import streamlit as st
 
-from components.labs.normalization import page
+from components.labs.page import draw_lab
 
 st.title("Normalisation", anchor=False)
 st.markdown("Each row is a group of cells that share statistics. Choose a norm and watch where it moves them.")
-page.draw()
+draw_lab("normalization")

@@ -15,7 +15,8 @@ from components.start.cells import CELLS
 from components.start.ways import CARDS
 from exhibits.instruments.surgery.numbers import OPERATIONS
 from exhibits.labs.gradients.chain.numbers import PRESETS as FACTORS
-from models.labs import normalization, tables
+from exhibits.labs.normalization.table.numbers import TABLES
+from models.labs.normalization import METHODS
 from models.maps.prepared import PREPARED
 
 ROOT = Path(__file__).parents[1]
@@ -23,8 +24,8 @@ ROOT = Path(__file__).parents[1]
 FROM_TABLES = {
     "models.maps.prepared: key": {*PREPARED},
     "exhibits.labs.gradients.chain.numbers: example": {*FACTORS},
-    "models.labs.normalization: method": {*normalization.METHODS},
-    "models.labs.tables: self.section": {table.section for table in tables.TABLES.values()} - {""},
+    "exhibits.labs.normalization.table.numbers: method": {*METHODS},
+    "exhibits.labs.normalization.table.numbers: self.section": {table.section for table in TABLES.values()} - {""},
     "components.start.cells: self.name": {cell.name for cell in CELLS},
     "components.start.ways: reader": {*CARDS},
     "components.start.ways: label": {label for pages in CARDS.values() for _, label, _ in pages},

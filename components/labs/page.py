@@ -68,8 +68,12 @@ def parts_of(lab: str, within: str = "") -> Mapping[str, list[LabPart]]:
 
 
 def draw_lab(lab: str) -> None:
-    """Draws the parts of a lab in tabs."""
+    """Draws the parts of a lab in tabs, or its only one."""
     by_title = parts_of(lab)
+    if len(by_title) == 1:
+        for part in next(iter(by_title.values())):
+            part.page.draw()
+        return
     tabs = dict(zip(by_title, part_tabs(lab, list(by_title)), strict=True))
     drawn: dict[str, Any] = {}
     for part in [part for parts in by_title.values() for part in parts]:

@@ -7,10 +7,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from models.content import Texts
-
-TEXTS = Texts("labs/normalization")
-
 # Extent of the cells that share statistics.
 TOKEN = "token"
 FEATURE = "feature"
@@ -48,10 +44,6 @@ METHODS: dict[str, Method] = {
     "min-max": Method(FEATURE, "least", "range", r"y = \gamma \, \frac{x - \min}{\max - \min} + \beta"),
     "z-score": Method(FEATURE, "mean", "variance", r"y = \gamma \, \frac{x - \mu}{\sigma} + \beta"),
 }
-
-
-def method_note(method: str) -> str:
-    return TEXTS(method)
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from components.labs.normalization.shift import shift_sentence
+from exhibits.labs.normalization.shift.page import shift_sentence
 from models.answers import CovariateShift
 from models.instruments.covariate import SHIFTED, covariate_shift, draw_shift
 from models.nets import build_model

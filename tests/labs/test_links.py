@@ -11,12 +11,12 @@ from components.labs.autoregression.text import END_CHARACTERS
 from components.maps.specification import FIRST
 from components.shell.related import LABS, TOPICS_OF_LAB, labs_of, lessons_of
 from exhibits.labs.gradients.chain.numbers import PRESETS
+from exhibits.labs.normalization.table.numbers import TABLES
 from models.claims.claims import CLAIMS, search_claims
 from models.insight.gaussian import ACTIVATIONS
 from models.labs.attention_examples import PROJECTIONS, ROWS
 from models.labs.normalization import METHODS
 from models.labs.residual import WALKABLE_PLACEMENTS, WORKED_EXAMPLES
-from models.labs.tables import TABLES
 from models.lessons.lessons import LESSONS
 from models.spec import ARRANGEMENTS
 from models.spec.query import slug

@@ -10,11 +10,11 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from components.labs.normalization.scale import bounds_sentence
 from exhibits.labs.attention.head.page import linearity_sentence
 from exhibits.labs.attention.positions.page import bias_sentence
 from exhibits.labs.gradients.chain.numbers import PRESETS, example_note, upstream_gradients
 from exhibits.labs.gradients.net.page import deviation_reason, expectation_sentence
+from exhibits.labs.normalization.saturation.page import bounds_sentence
 from exhibits.labs.residual.token.page import end_sentence
 from models.insight.comparison import signal_sentence
 from models.labs.attention import linearity_errors

@@ -1,1 +1,0 @@
-"""The normalisation lab."""
