@@ -41,12 +41,11 @@ def _by_lab(texts: list[Document]) -> dict[str, list[LabPart]]:
     for text in texts:
         front = Document(text.path, dict(text.front))
         lab, name = text.path.parts[-3:-1]
-        takes, within = (front.take(other, str, "") for other in ("takes", "within"))
+        takes, within = (front.take(relation, str, "") for relation in ("takes", "within"))
         order = front.take("order", int)
         front.require_all_taken()
-        by_lab.setdefault(lab, []).append(
-            LabPart(f"{lab}/{name}", order, text.title, f"{lab}/{takes}", f"{lab}/{within}")
-        )
+        part = LabPart(f"{lab}/{name}", order, text.title, takes and f"{lab}/{takes}", within and f"{lab}/{within}")
+        by_lab.setdefault(lab, []).append(part)
     return {lab: sorted(parts, key=lambda part: part.order) for lab, parts in by_lab.items()}
 
 
@@ -62,7 +61,7 @@ def parts_of(lab: str, within: str = "") -> Mapping[str, list[LabPart]]:
     """The parts that a lab's page draws, or the part `within`; by title, in order."""
     by_title: dict[str, list[LabPart]] = {}
     for part in PARTS[lab]:
-        if part.within == f"{lab}/{within}":
+        if part.within == (within and f"{lab}/{within}"):
             by_title.setdefault(part.title, []).append(part)
     return by_title
 
@@ -70,17 +69,28 @@ def parts_of(lab: str, within: str = "") -> Mapping[str, list[LabPart]]:
 def draw_lab(lab: str) -> None:
     """Draws the parts of a lab in tabs, or its only one."""
     by_title = parts_of(lab)
-    if len(by_title) == 1:
+    if len(by_title) > 1:
+        draw_tabs(lab)
+    else:
         for part in next(iter(by_title.values())):
             part.page.draw()
-        return
+
+
+def draw_tabs(lab: str, within: str = "", *arguments: Any) -> None:
+    """Draws the parts of a lab, or those within another part, in tabs; their `draw` gets the arguments.
+
+    A part that takes what another returned is not drawn if that is None.
+    """
+    by_title = parts_of(lab, within)
     tabs = dict(zip(by_title, part_tabs(lab, list(by_title)), strict=True))
+    parts = [part for of_title in by_title.values() for part in of_title]
     drawn: dict[str, Any] = {}
-    for part in [part for parts in by_title.values() for part in parts]:
-        shown_in = [tabs[other.title] for other in PARTS[lab] if part.folder in (other.folder, other.takes)]
+    for part in parts:
+        shown_in = [tabs[other.title] for other in parts if part.folder in (other.folder, other.takes)]
+        taken = [drawn.get(part.takes)] if part.takes else []
         with tabs[part.title]:
-            if is_drawn(*shown_in):
-                drawn[part.folder] = part.page.draw(*([drawn[part.takes]] if part.takes in drawn else []))
+            if is_drawn(*shown_in) and not (taken and taken[0] is None):
+                drawn[part.folder] = part.page.draw(*arguments, *taken)
 
 
 def draw_chosen_part(lab: str) -> None:

@@ -30,13 +30,13 @@ from components.charts.maps import HUES, panel
 from components.charts.parts import fixed_map
 from components.charts.tasks import sequence_table
 from components.charts.tokens import candidates_chart, token_map
-from components.labs.autoregression.inside import revision_chart
 from components.labs.maps import signed_map
 from exhibits.instruments.collapse.page import rank_chart
 from exhibits.instruments.formula.page import prediction_chart
 from exhibits.instruments.health.page import signal_chart, spread_chart, update_chart
 from exhibits.instruments.landscape.page import sharpness_chart, slice_map, spectrum_chart
 from exhibits.instruments.paths.page import length_chart, share_chart
+from exhibits.labs.autoregression.revision.page import revision_chart
 from exhibits.labs.gradients.chain.page import chain_chart
 from exhibits.labs.gradients.slopes.page import curve_chart
 from exhibits.labs.residual.memory.page import memory_chart

@@ -6,11 +6,11 @@ import torch
 import torch.nn.functional as F
 from torch.utils.flop_counter import FlopCounterMode
 
+from exhibits.labs.autoregression.cache.numbers import DecoderSize
 from models.instruments import INSTRUMENTS
 from models.instruments.cache import _install_cache, _next_logits, cached_reading
 from models.instruments.generation import replacement
 from models.instruments.lens import token_ids
-from models.labs.cache import DecoderSize
 from models.nets.branches import Attention
 from models.service.wire import size
 from models.spec import ARRANGEMENTS, POSITIONS, TASKS, RunConfig

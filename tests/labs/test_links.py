@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from components.labs.autoregression.text import END_CHARACTERS
+from components.labs.prompts import END_CHARACTERS
 from components.maps.specification import FIRST
 from components.shell.related import LABS, TOPICS_OF_LAB, labs_of, lessons_of
 from exhibits.labs.gradients.chain.numbers import PRESETS

@@ -14,7 +14,7 @@ from packaging.requirements import Requirement
 from streamlit.testing.v1 import AppTest
 
 from components.controls.number_table import MAX_CELLS, parse_table
-from components.labs.autoregression.text import reading_notes
+from components.labs.prompts import reading_notes
 from components.lessons.attempt import parse_link
 from components.shell import compare_link, hidden_parts
 from models.export import configuration_from, configuration_json

@@ -6,25 +6,26 @@ import streamlit as st
 from addnorm.player.declare import Figure
 from components.charts.colour import SIGNAL
 from components.instruments.panel import InstrumentPanel
-from components.labs.autoregression.text import KEY
 from components.labs.parts import draw_charts, draw_finding, line_chart
+from components.labs.prompts import KEY, ReadText
+from components.labs.prompts import TEXTS as SHARED
 from components.shell.text import named_table
+from exhibits.labs.autoregression.cache.numbers import DecoderSize
 from models import answers
 from models.answers import Cached
 from models.content import Texts
 from models.insight.lens import visible_token
 from models.insight.words import number
-from models.labs.cache import DecoderSize
 from models.spec import TASKS
 
-TEXTS = Texts("labs/autoregression")
+TEXTS = Texts("labs/autoregression/cache")
 MIN_TOKENS = 3  # for a measurement of the cache
 MILLION = 10**6
 
 
-def draw(panel: InstrumentPanel, text: str, count: int) -> None:
-    """Draws the cost of the next token after a text of `count` tokens, and the error of the logits with a cache."""
-    cfg = panel.cfg
+def draw(panel: InstrumentPanel, read: ReadText) -> None:
+    """Draws the cost of the next token after a text, and the error of the logits with a cache."""
+    cfg, count = panel.cfg, read.tokens
     net = DecoderSize(cfg.depth, cfg.width, cfg.expansion * cfg.width, TASKS[cfg.task].classes)
     draw_charts(KEY, cost_chart(net, cfg.tokens))
     tokens = np.array(count)
@@ -34,7 +35,7 @@ def draw(panel: InstrumentPanel, text: str, count: int) -> None:
     if count < MIN_TOKENS:
         st.info(TEXTS("too short to keep", least=MIN_TOKENS))
         return
-    answer = panel.ask(answers.CACHED, text=text)
+    answer = panel.ask(answers.CACHED, text=read.text)
     if answer is None:
         return
     draw_finding(cache_sentence(answer.value), "measured")
@@ -50,7 +51,7 @@ def cache_sentence(value: Cached) -> str:
     """How equal the logits are with a cache, and how wrong they would be with it once the window slides."""
     largest = float(value.difference.max())
     if not np.isfinite([largest, value.slid]).all():
-        return TEXTS("revision not finite")
+        return SHARED("revision not finite")
     return TEXTS("kept keys", most=largest, slid=value.slid)
 
 

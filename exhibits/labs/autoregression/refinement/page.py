@@ -1,6 +1,5 @@
-"""How appending a token leaves earlier ones unchanged, and how a prediction forms block by block."""
+"""How a prediction forms block by block."""
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any
@@ -9,33 +8,29 @@ import numpy as np
 import streamlit as st
 
 from addnorm.player.declare import Figure
-from components.charts.colour import SIGNAL
 from components.charts.lens import distance_chart, lens_map, lens_rows
 from components.charts.tokens import token_map
 from components.controls import form
-from components.instruments.panel import InstrumentPanel, Measured
-from components.labs.autoregression.text import KEY, choose_position
+from components.instruments.panel import InstrumentPanel
 from components.labs.examples import numbered_names
-from components.labs.parts import draw_charts, draw_finding, line_chart
+from components.labs.parts import draw_charts, draw_finding
+from components.labs.prompts import KEY, ReadText, choose_position
 from components.shell.link import PAGES
 from components.shell.page_links import link_to_playground
 from components.shell.static_chart import static_chart
 from models import answers
-from models.answers import Change, Refinement, Revision
+from models.answers import Refinement
 from models.content import Texts
 from models.insight.lens import lens_sentence, visible_token
-from models.insight.words import count_in_words
-from models.spec import TASKS, RunConfig, plan
+from models.spec import plan
 from models.spec.knob import Knob
 from models.spec.settings import Settings
 
-TEXTS = Texts("labs/autoregression")
+TEXTS = Texts("labs/autoregression/refinement")
 SITE_PIXELS = 18  # in the lens map
 LENS_MARGIN_PIXELS = 90  # title and axis
 BLOCK_PIXELS = 30  # in the attention map
 ATTENTION_MARGIN_PIXELS = 90  # title and axis
-LOGIT_ROUNDING = 1e-9  # largest change of a float64 logit that counts as rounding error
-MAX_TICKS = 32
 MEAN_HEAD = "mean of the heads"
 
 
@@ -44,31 +39,15 @@ class LensHead(Settings):
     head: Annotated[str, Knob("Head", choices={})] = MEAN_HEAD
 
 
-def draw_revision(panel: InstrumentPanel, text: str, count: int) -> Measured[Revision] | None:
-    """Draws how the last of `count` tokens changes earlier positions, with and without the mask, and returns it."""
-    if count < 2:
-        st.info(TEXTS("one token"))
-        return None
-    answer = panel.ask(answers.REVISION, text=text)
-    if answer is None:
-        return None
-    tokens, causal, unmasked = answer.value.tokens, answer.value.causal, answer.value.unmasked
-    draw_charts(KEY, revision_chart(tokens[:-1], causal.difference, unmasked.difference))
-    draw_finding(revision_sentence(causal, unmasked, tokens[-1]), "measured")
-    with st.expander("What is compared"):
-        st.markdown(TEXTS("what is compared"))
-    return answer
-
-
-def draw_refinement(panel: InstrumentPanel, text: str) -> None:
+def draw(panel: InstrumentPanel, read: ReadText) -> None:
     """For one position, the prediction of the output head after each sublayer, and the attention of each block."""
-    answer = panel.ask(answers.REFINEMENT, text=text)
+    answer = panel.ask(answers.REFINEMENT, text=read.text)
     if answer is None:
         return
     value, cfg, sites = answer.value, answer.cfg, plan(answer.cfg).sites
     left, right = st.columns(2)
     with left:
-        position = choose_position(answer, text, "position")
+        position = choose_position(answer, read.text, "position")
     heads = [MEAN_HEAD, *numbered_names("head", value.attention.shape[1])]
     head = heads.index(form.draw(LensHead, KEY, legal={"head": heads}, places=[right]).head)
     height = max(240, min(460, SITE_PIXELS * len(sites) + LENS_MARGIN_PIXELS))
@@ -97,25 +76,6 @@ def _draw_sites(value: Refinement, sites: tuple[str, ...], position: int) -> Non
         st.dataframe(lens_rows(sites, value, position), hide_index=True, height=280, alt="Lens at the position, table")
 
 
-def revision_sentence(causal: Change, unmasked: Change, token: str) -> str:
-    """How appending a token changes the logits before it, with the causal mask and without."""
-    largest, largest_unmasked = float(causal.difference.max()), float(unmasked.difference.max())
-    if not np.isfinite([largest, largest_unmasked]).all():
-        return TEXTS("revision not finite")
-    count = len(unmasked.before)
-    return TEXTS(
-        "revision",
-        verdict="Earlier tokens never change" if largest < LOGIT_ROUNDING else "Earlier tokens change",
-        token=visible_token(token),
-        causal=largest,
-        bare=largest_unmasked,
-        positions=count_in_words(count, "position"),
-        rounding=", which is rounding" if 0 < largest < LOGIT_ROUNDING else "",
-        changed=(unmasked.before != unmasked.after).sum(),
-        count=count,
-    )
-
-
 def attention_sentence(tokens: Sequence[str], weights: np.ndarray, position: int) -> str:
     """The token to which each block attends most at a position, from weights (L, T)."""
     if not np.isfinite(weights).all():
@@ -129,22 +89,6 @@ def attention_sentence(tokens: Sequence[str], weights: np.ndarray, position: int
     return "; ".join([f"In block 1 token {position + 1} attends most to {targets[0]}", *later]) + "."
 
 
-def revision_chart(tokens: Sequence[str], causal: np.ndarray, unmasked: np.ndarray) -> Figure:
-    """The largest change of a logit by position (T - 1,) when one more token is appended."""
-    return change_chart("Change by token", tokens, causal, unmasked)
-
-
-def change_chart(title: str, tokens: Sequence[str], causal: np.ndarray, unmasked: np.ndarray) -> Figure:
-    """The largest change of a logit by position, with the causal mask and without, on a log axis."""
-    names = [f"{i} {visible_token(token)}" for i, token in enumerate(tokens, start=1)]
-    lines, unit = {"no mask": unmasked, "causal mask": causal}, "largest change of a logit"
-    figure = line_chart(title, names, lines, ("other", "now"), unit=unit, hue=SIGNAL)
-    positions = list(range(0, len(tokens), max(1, math.ceil(len(tokens) / MAX_TICKS))))
-    ticks = {"tickvals": positions, "ticktext": [visible_token(tokens[i]) for i in positions], "tickangle": 0}
-    figure["layout"]["xaxis"] |= {"title": {"text": "token read", "standoff": 4}, **ticks}
-    return figure
-
-
 def attention_map(tokens: Sequence[str], weights: np.ndarray, position: int) -> Figure:
     """The attention of one position in each block (L, T); later tokens are masked."""
     axes: dict[str, Any] = {"tokens": list(map(visible_token, tokens)), "rows": numbered_names("block", len(weights))}
@@ -152,9 +96,3 @@ def attention_map(tokens: Sequence[str], weights: np.ndarray, position: int) -> 
     return token_map(
         title="Attention by block", values=weights, unit="share", hidden=hidden, marked=position + 1, **axes
     )
-
-
-def readable_symbols(cfg: RunConfig, classes: Sequence[str]) -> Sequence[str]:
-    """The characters that the net can also write, or the numbers of the task."""
-    task = TASKS[cfg.task]
-    return list(classes) if task.kind == "text" else [str(i) for i in range(task.vocabulary)]

@@ -11,9 +11,8 @@ from components.charts import figures
 from components.controls import form
 from components.instruments.panel import InstrumentPanel
 from components.labs import several
-from components.labs.autoregression import cache, edited, inside, text, tokens
-from components.labs.autoregression.text import EXAMPLES, KEY
-from components.labs.parts import part_tabs
+from components.labs.page import draw_tabs
+from components.labs.prompts import EXAMPLES, KEY, keep_prompt
 from components.player.feed import text_json
 from components.player.page import panels_below, player, playhead
 from components.player.panels import is_language_model, text_panel
@@ -31,7 +30,7 @@ from models.spec.budget import budget_refusal
 from models.spec.knob import Knob
 from models.spec.settings import Settings
 
-TEXTS = Texts("labs/autoregression")
+TEXTS = Texts("labs/autoregression/net")
 LOSS_TITLE = "Loss of the transformer"
 
 
@@ -64,7 +63,7 @@ def draw_controls() -> RunConfig | None:
         st.caption(as_sentence(TASKS[task].description))
         arrangement = form.draw(LabNet, KEY, defaults, only=["arrangement"]).arrangement
         size = form.draw(NetOfTask, KEY, NetOfTask(NETS[task].depth, NETS[task].steps), variant=task)
-    text.keep_prompt(task, example)
+    keep_prompt(task, example)
     cfg = configuration(task, arrangement, size.depth, size.steps)
     refusal = budget_refusal(cfg)
     if refusal:
@@ -91,37 +90,13 @@ def draw_results(cfg: RunConfig) -> bool:
     views, waiting = several.views_at_step([cfg], position)
     if not views:
         return waiting
+    panel = InstrumentPanel(KEY, views[0], position)
     with parts:
-        parts_wait = _draw_parts(InstrumentPanel(KEY, views[0], position))
+        draw_tabs("autoregression", "net", panel)
     loss = float(views[0].trace.loss[views[0].row])
     if np.isfinite(loss):
         st.markdown(TEXTS("right token", step=views[0].row, p=np.exp(-loss), badge=badge("measured")))
-    return waiting or parts_wait
-
-
-def _draw_parts(panel: InstrumentPanel) -> bool:
-    """Draws the parts of the lab as tabs. Returns whether an answer is still to come."""
-    names = ("Continue a prompt", "Earlier tokens", "Block by block", "KV cache", "A token's row", "Pieces of words")
-    prompt_tab, earlier_tab, blocks_tab, cache_tab, row_tab, pieces_tab = part_tabs(KEY, names)
-    with prompt_tab:
-        read = text.draw(panel)
-    if read is not None:
-        read_text, token_count = read
-        with earlier_tab:
-            revision = inside.draw_revision(panel, read_text, token_count)
-            if revision is not None and revision.cfg == panel.cfg:
-                symbols = inside.readable_symbols(revision.cfg, revision.value.classes)
-                edited.draw(panel, read_text, symbols)
-        with blocks_tab:
-            inside.draw_refinement(panel, read_text)
-        with cache_tab:
-            cache.draw(panel, read_text, token_count)
-        with row_tab:
-            tokens.draw_lookup(panel, read_text)
-    with pieces_tab:
-        tokens.draw_pieces()
-        tokens.draw_word_by_word()
-    return panel.waiting
+    return waiting or panel.waiting
 
 
 def _draw_player(cfg: RunConfig) -> Playhead:

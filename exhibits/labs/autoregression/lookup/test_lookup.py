@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from components.labs.autoregression.tokens import lookup_text
+from exhibits.labs.autoregression.lookup.page import lookup_text
 from models.instruments.lookup import lookup
 from models.spec import RunConfig
 from models.tasks import alphabet

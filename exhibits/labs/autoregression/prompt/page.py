@@ -1,17 +1,28 @@
 """A prompt that the net continues, one token or many at a time, with the candidates for each."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Annotated, Any
+from typing import Any
 
 import numpy as np
 import streamlit as st
 
-from components.charts.lens import PROMPTS
 from components.charts.tokens import candidates_chart
 from components.controls import form
 from components.instruments.panel import InstrumentPanel, Measured
 from components.labs.parts import draw_charts
+from components.labs.prompts import (
+    KEY,
+    MAX_PROMPT_CHARACTERS,
+    NO_END,
+    Generation,
+    Prompt,
+    ReadText,
+    end_symbols,
+    is_endless,
+    join_text,
+    reading_notes,
+)
+from components.labs.prompts import TEXTS as SHARED
 from components.player.answer import answer
 from components.shell.session import Key
 from components.shell.text import badge, named_table
@@ -20,63 +31,17 @@ from models.answers import Continuation
 from models.content import Texts
 from models.insight.lens import visible_token, with_temperature
 from models.insight.words import count_in_words
-from models.spec import TASKS, RunConfig
+from models.spec import RunConfig
 from models.spec.knob import Knob
-from models.spec.query import escape_markdown
-from models.spec.settings import Settings
 
-TEXTS = Texts("labs/autoregression")
-KEY = "autoregression"
-MAX_PROMPT_CHARACTERS = 500
+TEXTS = Texts("labs/autoregression/prompt")
 MAX_STORED_TEXTS = 16  # in a session
-END_CHARACTERS = (".", "\n", " ", ",", "!", "?")  # choices for a text; a sequence may end after any symbol
-# Bounds of the list of symbols that the net cannot read.
-MAX_LISTED_SYMBOLS = 20
-MAX_SYMBOL_CHARACTERS = 20
-NO_END = "none"
 STOP_HEADINGS = {  # by the reason that the trainer gives
     "length": "stopped at the length",
     "full": "stopped when complete",
     "unasked": "stopped without a loss",
     "not finite": "stopped by numbers",
 }
-
-
-@dataclass(frozen=True)
-class PromptExample:
-    task: str
-    prompt: str
-    temperature: float = 0.0
-    length: int = 20
-    end: str = NO_END
-
-
-EXAMPLES = {
-    "A prompt, the next token, append, repeat": PromptExample("book", "Call me Ish"),
-    "Refinement, which value belongs to this key?": PromptExample("recall", PROMPTS["recall"], length=1),
-    "Stop at a full stop or at the length": PromptExample("book", "The whale ", temperature=0.8, length=120, end="."),
-    "A repeated sequence": PromptExample("copy", PROMPTS["copy"], length=16),
-    "A sequence in order": PromptExample("sort", PROMPTS["sort"], length=16),
-}
-
-
-@dataclass(frozen=True)
-class Prompt(Settings):
-    prompt: Annotated[str, Knob("Prompt", high=MAX_PROMPT_CHARACTERS)] = ""
-    end: Annotated[str, Knob("End symbol", choices={})] = NO_END
-
-
-@dataclass(frozen=True)
-class Generation(Settings):
-    temperature: Annotated[float, Knob("Temperature", 0.0, 5.0, 0.1)] = 0.0
-    seed: Annotated[int, Knob("Seed of the draws", high=10**6)] = 0
-    length: Annotated[int, Knob("Length", 1, 200)] = 20
-
-
-@dataclass(frozen=True)
-class Places(Settings):
-    position: Annotated[int, Knob("Position in the text", choices={}, link="place")] = 0
-    row: Annotated[int, Knob("Token", choices={})] = 0
 
 
 @dataclass(frozen=True)
@@ -113,8 +78,8 @@ class WrittenText:
 WRITTEN_TEXTS: Key[list[WrittenText]] = Key("autoregression_written", [])  # the one shown is last
 
 
-def draw(panel: InstrumentPanel) -> tuple[str, int] | None:
-    """Draws prompt, continuation and candidates. Returns the text that the net reads, and its number of tokens."""
+def draw(panel: InstrumentPanel) -> ReadText | None:
+    """Draws prompt, continuation and candidates. Returns the text that the net reads."""
     cfg = panel.cfg
     left, right = st.columns(2)
     with left:
@@ -135,33 +100,16 @@ def draw(panel: InstrumentPanel) -> tuple[str, int] | None:
                 _draw_text(written)
             return None
         upcoming = answer.value
-        for line in reading_notes(upcoming.unknown, upcoming.cut, upcoming.limit, _is_endless(cfg)):
+        for line in reading_notes(upcoming.unknown, upcoming.cut, upcoming.limit, is_endless(cfg)):
             st.info(line)
         _draw_text(written, upcoming)
     with right:
         _draw_candidates(written, upcoming, settings["temperature"], answer.step)
-    return join_text(cfg, "", upcoming.context), len(upcoming.context)
-
-
-def choose_position(measured: Measured[Any], text: str, name: str) -> int:
-    """Draws a choice among the positions of a text, a field of Places. The default is the last position."""
-    tokens = measured.value.tokens
-    names = {i: f"{i + 1}: {visible_token(token)}" for i, token in enumerate(tokens)}
-    last = len(tokens) - 1
-    is_outdated = measured.args != {"text": text}  # another text has other positions
-    drawn = form.draw(Places, KEY, Places(last, last), only=[name], legal={name: names}, is_kept=is_outdated)
-    return int(getattr(drawn, name))
-
-
-def keep_prompt(task: str, example: PromptExample) -> None:
-    """Takes prompt and settings from the address, before their controls are drawn."""
-    prompt = Prompt(example.prompt, example.end) if example.task == task else Prompt(PROMPTS[task])
-    form.keep(Prompt, KEY, prompt, variant=task, legal={"end": _end_symbols(task)})
-    form.keep(Generation, KEY, Generation(example.temperature, length=example.length))
+    return ReadText(join_text(cfg, "", upcoming.context), len(upcoming.context))
 
 
 def _draw_prompt(cfg: RunConfig) -> str:
-    symbols = "characters, ↵ for a new line" if _is_endless(cfg) else "symbols as numbers, separated by spaces"
+    symbols = "characters, ↵ for a new line" if is_endless(cfg) else "symbols as numbers, separated by spaces"
     knob = Knob(f"Prompt: {symbols}", high=MAX_PROMPT_CHARACTERS)
     typed = form.draw(Prompt, KEY, variant=cfg.task, only=["prompt"], legal={"prompt": knob}, is_kept=True).prompt
     return typed.replace("↵", "\n")
@@ -170,7 +118,7 @@ def _draw_prompt(cfg: RunConfig) -> str:
 def _draw_settings(cfg: RunConfig) -> tuple[dict[str, Any], int]:
     """Temperature, seed of the draws and end symbol ("" for none) as arguments of a question, and the length."""
     drawn = form.draw(Generation, KEY, is_kept=True)
-    ends = {end: visible_token(end) for end in _end_symbols(cfg.task)}
+    ends = {end: visible_token(end) for end in end_symbols(cfg.task)}
     end = form.draw(Prompt, KEY, variant=cfg.task, only=["end"], legal={"end": ends}, is_kept=True).end
     end = "" if end == NO_END else end
     return {"temperature": round(drawn.temperature, 3), "seed": drawn.seed, "end": end}, drawn.length
@@ -227,7 +175,7 @@ def _draw_buttons(
         icon = ":material/undo:"
         st.button("Back to the prompt", f"{KEY}_again", icon=icon, on_click=clear, disabled=not written.tokens)
     if panel.playhead.playing:
-        st.caption(TEXTS("pause"))
+        st.caption(SHARED("pause"))
 
 
 def _draw_text(written: WrittenText, upcoming: Continuation | None = None) -> None:
@@ -284,26 +232,6 @@ def _draw_candidates(written: WrittenText, upcoming: Continuation, temperature: 
             named_table("Generated tokens", columns, height=260)
 
 
-def reading_notes(unknown: Sequence[str], cut: int, limit: int, slides: bool) -> list[str]:
-    """Which parts of a prompt the net cannot read."""
-    notes = []
-    if unknown:
-        listed = list(dict.fromkeys(unknown))[:MAX_LISTED_SYMBOLS]
-        names = ", ".join(f'"{escape_markdown(name[:MAX_SYMBOL_CHARACTERS])}"' for name in listed)
-        unit = "character" if slides else "symbol"
-        notes.append(TEXTS("unknown symbols", what=unit, names=names, count=len(unknown)))
-    if cut:
-        notes.append(TEXTS("window" if slides else "too long", limit=limit, cut=cut))
-    return notes
-
-
-def join_text(cfg: RunConfig, prompt: str, tokens: Sequence[str]) -> str:
-    """A prompt and the tokens after it as one text."""
-    if _is_endless(cfg):
-        return prompt + "".join(tokens)
-    return " ".join([*prompt.split(), *tokens])
-
-
 def stop_sentence(stopped: str, count: int, requested: int, end: str, limit: int) -> str:
     """Why generation stopped after `count` tokens; `stopped`: the reason that the trainer gives."""
     if stopped != "end":
@@ -322,18 +250,6 @@ def _current_text(panel: InstrumentPanel, prompt: str) -> WrittenText:
     others = [text for text in texts if text is not current]
     WRITTEN_TEXTS.put([*others, current][-MAX_STORED_TEXTS:])
     return current
-
-
-def _is_endless(cfg: RunConfig) -> bool:
-    """Whether texts of this task are endless, so that the net reads a window."""
-    return TASKS[cfg.task].kind == "text"
-
-
-def _end_symbols(task: str) -> tuple[str, ...]:
-    """The tokens that generation may stop after."""
-    if TASKS[task].kind == "text":
-        return NO_END, *END_CHARACTERS
-    return NO_END, *map(str, range(TASKS[task].vocabulary))
 
 
 def _append(written: WrittenText, value: Continuation, args: dict[str, Any]) -> None:

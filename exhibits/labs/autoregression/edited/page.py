@@ -1,6 +1,5 @@
 """Replaces one token of the text, and lets the net continue after the mistake and a correction."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -9,9 +8,9 @@ import streamlit as st
 
 from components.controls import form
 from components.instruments.panel import InstrumentPanel
-from components.labs.autoregression.inside import LOGIT_ROUNDING, change_chart
-from components.labs.autoregression.text import KEY, join_text, reading_notes
 from components.labs.parts import draw_charts, draw_finding
+from components.labs.prompts import KEY, LOGIT_ROUNDING, EditableText, change_chart, join_text, reading_notes
+from components.labs.prompts import TEXTS as SHARED
 from components.player.answer import answer
 from models import answers
 from models.answers import Change
@@ -23,7 +22,7 @@ from models.spec.knob import Knob
 from models.spec.query import escape_markdown
 from models.spec.settings import Settings
 
-TEXTS = Texts("labs/autoregression")
+TEXTS = Texts("labs/autoregression/edited")
 CORRECTION = "; no, I mean "
 CONTINUED_TOKENS = 20
 
@@ -44,12 +43,9 @@ class Corrected(Settings):
     corrects: Annotated[bool, Knob("Let it correct itself", link="correct")] = False
 
 
-def draw(panel: InstrumentPanel, text: str, symbols: Sequence[str]) -> None:
-    """Draws the replacement of one token and its effect on the logits.
-
-    `text`: the text that the net has read. `symbols`: all tokens that it can read.
-    """
-    cfg = panel.cfg
+def draw(panel: InstrumentPanel, editable: EditableText) -> None:
+    """Draws the replacement of one token and its effect on the logits."""
+    cfg, text, symbols = panel.cfg, editable.text, editable.symbols
     is_text = TASKS[cfg.task].kind == "text"
     tokens = list(text) if is_text else text.split()
     middle = len(tokens) // 2
@@ -83,7 +79,7 @@ def _draw_correction(panel: InstrumentPanel, text: str, position: int) -> None:
     if not settings.corrects:
         return
     if panel.playhead.playing:
-        st.caption(TEXTS("pause"))
+        st.caption(SHARED("pause"))
         return
     prompt = join_text(panel.cfg, text, [settings.correction])
     request: dict[str, Any] = {"step": panel.step, "text": prompt, "count": CONTINUED_TOKENS}
@@ -104,7 +100,7 @@ def _draw_correction(panel: InstrumentPanel, text: str, position: int) -> None:
 def replacement_sentence(causal: Change, unmasked: Change, position: int) -> str:
     """How many logits move when the token at a position, from 0, is replaced, with the causal mask and without."""
     if not np.isfinite([causal.difference.max(), unmasked.difference.max()]).all():
-        return TEXTS("revision not finite")
+        return SHARED("revision not finite")
     moved = causal.difference > LOGIT_ROUNDING
     moved_unmasked = unmasked.difference > LOGIT_ROUNDING
     moved_before = moved[:position].sum()

@@ -1,1 +1,0 @@
-"""The autoregression lab."""
