@@ -8,7 +8,7 @@ from functools import cached_property
 from pathlib import Path
 
 from components.instruments import INSTRUMENTS
-from components.labs.entrance import LEADS
+from components.labs.entrance import BOXES
 from components.playground.presets import PRESETS
 from components.shell.hidden_parts import PARTS
 from components.start.cells import CELLS
@@ -31,7 +31,7 @@ FROM_TABLES = {
     "components.start.ways: label": {label for pages in CARDS.values() for _, label, _ in pages},
     "exhibits.instruments.surgery.page: operation": {*OPERATIONS},
     "components.teacher.handout: name": {*PARTS},
-    "components.labs.entrance: box": {*LEADS},
+    "components.labs.entrance: box": {*BOXES},
     "components.labs.entrance: settings.norm": {"post-norm", "pre-norm"},
     "components.playground.presets: name": {*PRESETS},
 }

@@ -3,14 +3,16 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Annotated, NamedTuple
+from typing import Annotated
 
 import streamlit as st
 
 from components.charts.diagram import Drawing, Size, show_buttons
 from components.controls import form
+from components.labs.page import PARTS, LabPart
 from components.shell import session
 from components.shell.link import PAGES
+from components.shell.related import LABS
 from models.content import Texts
 from models.insight.words import count_in_words
 from models.labs.transformer_map import MapStack, MapSublayer, stacks
@@ -22,46 +24,24 @@ TEXTS = Texts("labs/map")
 KEY, MAP_KEY = "labs", "labs_map"
 ENCODER_DECODER, DECODER_ALONE = "encoder and decoder", "decoder alone (GPT)"
 NORM_PLACEMENTS = ("post-norm", "pre-norm")
-LABS = ("normalization", "attention", "gradients", "residual", "autoregression")
 
 
-class Lead(NamedTuple):
-    """A link from a box of the map to a part of a lab; "" is the lab's first."""
-
-    lab: str
-    part: str
-    label: str
-
-
-# By box, whose name is the heading of its sentence.
-LEADS: dict[str, tuple[Lead, ...]] = {
-    "add & norm": (
-        Lead("residual", "", "Add and norm on one token"),
-        Lead("residual", "A whole block", "A whole block, number by number"),
-        Lead("normalization", "", "Norms on a table of tokens"),
-    ),
-    "norm": (Lead("normalization", "", "Norms on a table of tokens"),),
-    "add": (Lead("residual", "", "A residual by hand"),),
-    "final norm": (Lead("residual", "", "Pre-norm by hand, with its final norm"),),
-    "attention": (Lead("attention", "", "Single and multi-head, number by number"),),
-    "masked attention": (
-        Lead("attention", "", "One head; switch its mask"),
-        Lead("autoregression", "Earlier tokens", "Earlier tokens never change"),
-    ),
-    "cross-attention": (Lead("attention", "Encoder and decoder", "Encoder and decoder, trained"),),
-    "feed-forward": (Lead("attention", "Without feed-forward", "A net without feed-forward"),),
-    "embedding": (Lead("autoregression", "A token's row", "A token's row of numbers"),),
-    "positions": (Lead("attention", "Positions", "Positions"),),
-    "residual": (
-        Lead("residual", "Memory and subspaces", "What a stream keeps"),
-        Lead("gradients", "", "A gradient through many blocks"),
-    ),
-    "× N": (
-        Lead("residual", "A whole block", "A whole block, number by number"),
-        Lead("gradients", "", "A gradient through many blocks"),
-    ),
-    "linear, softmax": (Lead("autoregression", "", "A text, token by token"),),
-}
+# The parts of the picture, whose names are the headings of their sentences.
+BOXES = (
+    "add & norm",
+    "norm",
+    "add",
+    "final norm",
+    "attention",
+    "masked attention",
+    "cross-attention",
+    "feed-forward",
+    "embedding",
+    "positions",
+    "residual",
+    "× N",
+    "linear, softmax",
+)
 # The box to choose instead of one that is not drawn.
 FALLBACK_BOXES = {
     "add & norm": "norm",
@@ -101,7 +81,7 @@ class TransformerMap(Settings):
         str, Knob("Transformer", choices=dict.fromkeys((ENCODER_DECODER, DECODER_ALONE)), control="segments")
     ] = ENCODER_DECODER
     norm: Annotated[str, Knob("Norm", choices=dict.fromkeys(NORM_PLACEMENTS), control="segments")] = NORM_PLACEMENTS[0]
-    box: Annotated[str, Knob("Part", choices=dict.fromkeys(LEADS))] = "add & norm"
+    box: Annotated[str, Knob("Part", choices=dict.fromkeys(BOXES))] = "add & norm"
 
 
 def draw() -> None:
@@ -117,10 +97,10 @@ def draw() -> None:
     with text_column:
         st.subheader(box[:1].upper() + box[1:], anchor=False)
         st.markdown(TEXTS(box))
-        for lead in LEADS[box]:
-            query = {"part": slug(lead.part)} if lead.part else {}
-            page = PAGES / f"{lead.lab}.py"
-            st.page_link(page, label=lead.label, icon=":material/arrow_forward:", query_params=query)
+        for part in parts_on_map(box):
+            query = {} if part.order == 1 else {"part": slug(part.title)}
+            page = PAGES / f"{part.lab}.py"
+            st.page_link(page, label=part.map[box][1], icon=":material/arrow_forward:", query_params=query)
         st.caption(counts_sentence(drawn))
         st.caption(TEXTS(settings.norm))
     with st.container(horizontal=True):
@@ -128,10 +108,16 @@ def draw() -> None:
             st.page_link(PAGES / f"{lab}.py")
 
 
+def parts_on_map(box: str) -> list[LabPart]:
+    """The parts of labs to which a box leads, in the order of their places."""
+    leading = [part for parts in PARTS.values() for part in parts if box in part.map]
+    return sorted(leading, key=lambda part: part.map[box][0])
+
+
 def _choose_box() -> None:
     """Chooses the pressed box if it exists; its name comes from a browser."""
     name = getattr(session.widget_value(MAP_KEY), "touched", None)
-    if name in LEADS:
+    if name in BOXES:
         form.put(KEY, box=name)
 
 

@@ -8,8 +8,10 @@ from dataclasses import dataclass
 from types import ModuleType
 from typing import Annotated, Any
 
+import streamlit as st
+
+from components.classroom.following import shown_state
 from components.controls import form
-from components.labs.parts import is_drawn, part_tabs
 from models import exhibits
 from models.content import Content, Document
 from models.spec.knob import Knob
@@ -21,7 +23,8 @@ class LabPart:
     """A part of a lab as its words announce it: folder, place, and a title, which several parts may share.
 
     `takes`: the folder of the part whose `draw` returns what this one's takes. `within`: that of the part which draws
-    this one, if it is not the lab's page.
+    this one, if it is not the lab's page. `map`: by box of the labs' map that leads here, its place among those of the
+    box, and the link's text.
     """
 
     folder: str
@@ -29,6 +32,11 @@ class LabPart:
     title: str
     takes: str
     within: str
+    map: Mapping[str, tuple[int, str]]
+
+    @property
+    def lab(self) -> str:
+        return self.folder.partition("/")[0]
 
     @property
     def page(self) -> ModuleType:
@@ -42,9 +50,15 @@ def _by_lab(texts: list[Document]) -> dict[str, list[LabPart]]:
         front = Document(text.path, dict(text.front))
         lab, name = text.path.parts[-3:-1]
         takes, within = (front.take(relation, str, "") for relation in ("takes", "within"))
-        order = front.take("order", int)
+        part = LabPart(
+            f"{lab}/{name}",
+            front.take("order", int),
+            text.title,
+            takes and f"{lab}/{takes}",
+            within and f"{lab}/{within}",
+            front.take("map", dict, {}),
+        )
         front.require_all_taken()
-        part = LabPart(f"{lab}/{name}", order, text.title, takes and f"{lab}/{takes}", within and f"{lab}/{within}")
         by_lab.setdefault(lab, []).append(part)
     return {lab: sorted(parts, key=lambda part: part.order) for lab, parts in by_lab.items()}
 
@@ -53,7 +67,7 @@ PARTS = Content("labs/*/*.md", _by_lab)  # by lab, in order
 
 
 @dataclass(frozen=True)
-class ChosenPart(Settings):
+class OpenPart(Settings):
     part: Annotated[str, Knob("Part", choices={}, control="segments")] = ""
 
 
@@ -79,23 +93,27 @@ def draw_lab(lab: str) -> None:
 def draw_tabs(lab: str, within: str = "", *arguments: Any) -> None:
     """Draws the parts of a lab, or those within another part, in tabs; their `draw` gets the arguments.
 
-    A part that takes what another returned is not drawn if that is None.
+    All tabs are drawn, because settings of one act in others and in the address; but a class that is shown a part waits
+    for no other. A part that takes what another returned is not drawn if that is None.
     """
     by_title = parts_of(lab, within)
-    tabs = dict(zip(by_title, part_tabs(lab, list(by_title)), strict=True))
+    titles = list(by_title)
+    form.keep(OpenPart, lab, OpenPart(titles[0]), legal={"part": titles})
+    tabs: dict[str, Any] = dict(zip(titles, st.tabs(titles, key=f"{lab}_part", on_change="rerun"), strict=True))
     parts = [part for of_title in by_title.values() for part in of_title]
     drawn: dict[str, Any] = {}
     for part in parts:
         shown_in = [tabs[other.title] for other in parts if part.folder in (other.folder, other.takes)]
         taken = [drawn.get(part.takes)] if part.takes else []
+        is_shown = shown_state() is None or any(tab.open for tab in shown_in)
         with tabs[part.title]:
-            if is_drawn(*shown_in) and not (taken and taken[0] is None):
+            if is_shown and not (taken and taken[0] is None):
                 drawn[part.folder] = part.page.draw(*arguments, *taken)
 
 
 def draw_chosen_part(lab: str) -> None:
     """Draws a choice of the parts of a lab, and the chosen one."""
     by_title = parts_of(lab)
-    first = ChosenPart(next(iter(by_title)))
-    for part in by_title[form.draw(ChosenPart, lab, first, legal={"part": list(by_title)}).part]:
+    first = OpenPart(next(iter(by_title)))
+    for part in by_title[form.draw(OpenPart, lab, first, legal={"part": list(by_title)}).part]:
         part.page.draw()

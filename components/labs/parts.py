@@ -1,8 +1,7 @@
-"""What all labs draw with: tabs, findings, charts side by side, matrices, and tables whose shapes must match."""
+"""What all labs draw with: findings, charts side by side, matrices, and tables whose shapes must match."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Annotated, Any, Literal, SupportsFloat, TypeVar
+from typing import Any, Literal, SupportsFloat, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -11,34 +10,14 @@ from streamlit.delta_generator import DeltaGenerator
 
 from components.charts.depth import DEFAULT_ROLES, depth_profile, named_series
 from components.charts.parts import Figure, title_of
-from components.classroom.following import shown_state
-from components.controls import form
 from components.labs.examples import numbered_names
 from components.shell.session import Key
 from components.shell.static_chart import static_chart
 from components.shell.text import badge, number
-from models.spec.knob import Knob
-from models.spec.settings import Settings
 
 MAX_ROWS_WITHOUT_SCROLLING = 8  # of a matrix
 SCROLLED_PIXELS = 260  # height of a longer matrix
 Tables = TypeVar("Tables")
-
-
-@dataclass(frozen=True)
-class OpenPart(Settings):
-    part: Annotated[str, Knob("Part", choices={})] = ""
-
-
-def part_tabs(key: str, titles: Sequence[str]) -> Sequence[Any]:
-    """Returns a tab for each title. Pages draw all of them: settings of one tab act in others and in the address."""
-    form.keep(OpenPart, key, OpenPart(titles[0]), legal={"part": titles})
-    return st.tabs(titles, key=f"{key}_part", on_change="rerun")
-
-
-def is_drawn(*tabs: Any) -> bool:
-    """Whether to draw one of these tabs of a page: a class that is shown a part waits for no other."""
-    return shown_state() is None or any(tab.open for tab in tabs)
 
 
 def draw_finding(text: str, kind: str = "formula") -> None:

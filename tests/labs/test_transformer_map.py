@@ -6,7 +6,7 @@ from xml.etree import ElementTree
 import pytest
 from torch import nn
 
-from components.labs.entrance import DECODER_ALONE, FALLBACK_BOXES, LEADS, transformer_svg
+from components.labs.entrance import BOXES, DECODER_ALONE, FALLBACK_BOXES, parts_on_map, transformer_svg
 from models.labs.transformer_map import stacks
 from models.nets.build import build_model
 from models.spec import RunConfig
@@ -47,13 +47,14 @@ def test_the_picture_has_a_button_for_each_part_and_every_part_leads_to_a_lab(ar
     buttons = [
         group.get("data-box") for group in ElementTree.fromstring(svg).iter("g") if group.get("role") == "button"
     ]
-    assert {*buttons} == {*boxes} <= {*LEADS}
+    assert {*buttons} == {*boxes} <= {*BOXES}
+    assert all(map(parts_on_map, boxes))
     norm = "norm" if arrangement == "pre-norm" else "add & norm"
     assert buttons.count(norm) == sum(stack.norms for stack in drawn)
     assert buttons.count("residual") == sum(len(stack.sublayers) for stack in drawn)
     assert buttons.count("final norm") == sum(stack.final_norm for stack in drawn)
     assert ("cross-attention" in boxes) is not decoder_only
-    assert {FALLBACK_BOXES[name] for name in LEADS.keys() - {*boxes}} <= {*boxes} | {"add & norm", "norm"}
+    assert {FALLBACK_BOXES[name] for name in {*BOXES} - {*boxes}} <= {*boxes} | {"add & norm", "norm"}
 
 
 @pytest.mark.usefixtures("trainer_in_this_process")
