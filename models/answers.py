@@ -62,31 +62,6 @@ class Sublayers:
 
 
 @dataclass(frozen=True)
-class Lookup:
-    """Embedding lookup of the tokens of a text."""
-
-    tokens: tuple[str, ...]  # (T,)
-    ids: np.ndarray  # (T,)
-    names: tuple[str, ...]  # of the symbols, (C,)
-    table: np.ndarray  # the embedding, (C, D)
-    enters: np.ndarray  # what the first block reads, (T, D): the row, or sqrt(1/2) times it plus the position's
-    position: np.ndarray  # (T, D); (0, D) if no table of positions is added
-    apart: float  # largest difference between one-hot rows times the table and the rows looked up
-
-
-@dataclass(frozen=True)
-class Overfitting:
-    """Nets with each of K norms and S seeds, trained on few samples and measured at F steps."""
-
-    steps: np.ndarray  # (F,)
-    train: np.ndarray  # loss on these samples in eval mode, (K, S, F)
-    held_out: np.ndarray  # held-out loss in eval mode, (K, S, F)
-    accuracy: np.ndarray  # held-out accuracy, (K, S, F)
-    sharpness: np.ndarray  # largest eigenvalue of the Hessian on all samples at the end, (K, S)
-    rise: np.ndarray  # median rise of the loss along random filter-normalised directions at the end, (K, S)
-
-
-@dataclass(frozen=True)
 class CovariateShift:
     """Inputs of one block's branch while K nets train, by feature at F steps; the last net has injected shifts."""
 
@@ -222,56 +197,6 @@ class Revision:
     unmasked: Change
 
 
-@dataclass(frozen=True)
-class Cached:
-    """A text read token by token with cached keys and values, against reading it at once.
-
-    `slid`: the same at the last token once the window has slid by one, so that all kept keys are of other positions.
-    """
-
-    tokens: tuple[str, ...]  # (T,)
-    difference: np.ndarray  # the largest of a logit, (T,)
-    slid: float
-
-
-@dataclass(frozen=True)
-class Translation:
-    """Training of an encoder and decoder, and cross-attention on the held-out split at K steps."""
-
-    loss: np.ndarray  # of every step's batch, (steps,)
-    steps: np.ndarray  # at which the net was measured, (K,)
-    held_out: np.ndarray  # loss, (K,)
-    accuracy: np.ndarray  # (K,)
-    alignment: np.ndarray  # share of attention on source tokens that hold the symbol to be written, (K, L, H)
-    attention: np.ndarray  # on the first sample, (K, L, H, T written, T read)
-    written: np.ndarray  # the net's output for that sample, (K, T)
-    even: float  # alignment of uniform attention
-    source: np.ndarray  # of that sample, (T,)
-    target: np.ndarray  # of that sample, (T,)
-    parameters: int
-
-
-@dataclass(frozen=True)
-class PositionProbe:
-    """Accuracy of a ridge regression that predicts a token's place from the stream, on held-out sequences."""
-
-    accuracy: np.ndarray  # (S,); NaN if the stream is not finite
-    r2: np.ndarray  # of the place as a number, (S,)
-    chance: float  # accuracy of guessing
-    learned_from: int  # sequences that the regression was fitted on
-    tested: int  # sequences that it was tested on
-    table: np.ndarray  # what is added to the tokens, (T, D); (0, D) if nothing is
-
-
-@dataclass(frozen=True)
-class Beyond:
-    """Loss by place on texts twice as long as in training."""
-
-    loss: np.ndarray  # (2T,)
-    tokens: int  # T
-    windows: int  # how many texts
-
-
 # --- torch's own layers, whatever the configuration ---
 
 
@@ -362,9 +287,7 @@ OPENED = Question("opened", Opened)
 
 SIGNAL = Question("signal", SignalAtInit)
 SUBLAYERS = Question("sublayers", Sublayers)
-LOOKUP = Question("lookup", Lookup)
 TRIAL = Question("trial", Trial)
-FEW_SAMPLES = Question("few samples", Overfitting)
 COVARIATE_SHIFT = Question("covariate shift", CovariateShift)
 
 UPDATE = Question("update", Update)
@@ -376,11 +299,7 @@ LENS = Question("lens", Lens)
 CONTINUATION = Question("continuation", Continuation)
 REVISION = Question("revision", Revision)
 REPLACEMENT = Question("replacement", Revision)
-CACHED = Question("cached", Cached)
 REFINEMENT = Question("refinement", Refinement)
-TRANSLATION = Question("translation", Translation)
-PLACE = Question("place", PositionProbe)
-BEYOND = Question("beyond", Beyond)
 
 LAYER_NORM = Question("layer norm", TorchNormed)
 BY_HAND = Question("by hand", ByHand)

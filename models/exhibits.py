@@ -22,11 +22,12 @@ def part(kind: str, name: str, file: str) -> ModuleType:
     return import_module(f"exhibits.{kind}.{name.replace('/', '.')}.{file}")
 
 
-def questions() -> dict[Question[Any], str]:
-    """The questions to the trainer that instruments have in `answer.py`, each with its instrument's folder."""
+def questions() -> dict[Question[Any], tuple[str, str]]:
+    """The questions to the trainer that exhibits have in `answer.py`, each with its exhibit's kind and name."""
     return {
-        value: name
-        for name in listed("instruments", "answer")
-        for value in vars(part("instruments", name, "answer")).values()
+        value: (kind, name)
+        for kind in ("instruments", "labs")
+        for name in listed(kind, "answer")
+        for value in vars(part(kind, name, "answer")).values()
         if isinstance(value, Question)
     }

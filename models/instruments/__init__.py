@@ -9,17 +9,12 @@ from typing import Any
 
 from models.answers import Question
 from models.exhibits import part, questions
-from models.instruments.cache import cached_reading
 from models.instruments.covariate import covariate_shift
 from models.instruments.descent import edge_of_stability, smoothness, smoothness_with_noise, update
-from models.instruments.few_samples import few_samples
 from models.instruments.generation import continuation, refinement, replacement, revision
 from models.instruments.lens import lens
-from models.instruments.lookup import lookup
-from models.instruments.position import beyond, probe_positions
 from models.instruments.signal import signal
 from models.instruments.surgery import sublayer_lesions
-from models.instruments.translation import translation
 from models.instruments.trial import trial
 from models.spec import RunConfig
 from models.training import Replays, Snapshot, Work, chain
@@ -47,14 +42,8 @@ INSTRUMENTS: dict[str, Instrument] = {
     "continuation": on_snapshot(continuation),
     "revision": on_snapshot(revision),
     "replacement": on_snapshot(replacement),
-    "cached": on_snapshot(cached_reading),
     "refinement": on_snapshot(refinement),
-    "lookup": on_snapshot(lookup),
-    "place": on_snapshot(probe_positions),
-    "beyond": on_snapshot(beyond),
     "trial": trial,
-    "translation": translation,
-    "few samples": few_samples,
     "update": update,
     "smoothness": smoothness,
     "smoothness with noise": smoothness_with_noise,
@@ -63,13 +52,13 @@ INSTRUMENTS: dict[str, Instrument] = {
 }
 
 
-def _of_exhibit(question: Question[Any], folder: str) -> Instrument:
-    """The instrument in a folder of `exhibits/instruments/` that answers a question."""
+def _of_exhibit(question: Question[Any], kind: str, name: str) -> Instrument:
+    """The instrument in a folder of `exhibits/` that answers a question."""
 
     def instrument(replays: Replays, cfg: RunConfig, **args: Any) -> Work[Any]:
-        return (yield from part("instruments", folder, "measure").MEASURES[question](replays, cfg, **args))
+        return (yield from part(kind, name, "measure").MEASURES[question](replays, cfg, **args))
 
     return instrument
 
 
-INSTRUMENTS |= {question.name: _of_exhibit(question, folder) for question, folder in questions().items()}
+INSTRUMENTS |= {question.name: _of_exhibit(question, *exhibit) for question, exhibit in questions().items()}

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from models.answers import EdgeOfStability, Smoothness, Update
 from models.generator import generator
 from models.instruments.curvature import sharpness_of
-from models.instruments.few_samples import FullBatch
+from models.instruments.samples import FullBatch
 from models.nets.norms import TokenBatchNorm
 from models.spec import RunConfig
 from models.training import Replays, Run, Snapshot, Work, cross_entropy, snapshot_of

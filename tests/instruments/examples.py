@@ -8,8 +8,6 @@ BOTH = ("MLP", "transformer")
 EXAMPLES: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {
     "signal": (BOTH, {}),
     "trial": (BOTH, {"first": [], "fixed": []}),
-    "translation": ((), {}),  # trains a net of its own, on another task
-    "few samples": ((), {"norms": ["none"], "samples": 20, "seeds": 1}),  # trains nets of its own
     "update": (BOTH, {}),
     "smoothness": (BOTH, {}),
     "smoothness with noise": (BOTH, {}),
@@ -20,13 +18,8 @@ EXAMPLES: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {
     "continuation": (("transformer",), {"text": "Call me Ish", "count": 10}),
     "revision": (("transformer",), {"text": "Call me Ish"}),
     "replacement": (("transformer",), {"text": "Call me Ish", "at": 5, "token": "o"}),
-    "cached": (("transformer",), {"text": "Call me Ish"}),
     "refinement": (("transformer",), {"text": "Call me Ish"}),
-    "lookup": (("transformer",), {"text": "Call me Ish"}),
-    "place": (("transformer",), {}),
-    "beyond": (("transformer",), {}),
 }
-EXAMPLES |= {
-    question.name: (BOTH, getattr(part("instruments", folder, "measure"), "EXAMPLES", {}).get(question, {}))
-    for question, folder in questions().items()
-}
+for question, exhibit in questions().items():
+    measure = part(*exhibit, "measure")
+    EXAMPLES[question.name] = getattr(measure, "NETS", BOTH), getattr(measure, "EXAMPLES", {}).get(question, {})

@@ -11,7 +11,7 @@ from torch import nn
 from models.answers import EdgeOfStability, Smoothness, Update
 from models.instruments import INSTRUMENTS
 from models.instruments.descent import SAMPLES, SHARPNESS_STEPS, gradient_change, noise_behind_norms
-from models.instruments.few_samples import FullBatch
+from models.instruments.samples import FullBatch
 from models.nets import build_model
 from models.nets.norms import TokenBatchNorm
 from models.papers.judging import HOLDS, NOT_HERE, PARTLY

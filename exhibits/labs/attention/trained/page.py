@@ -18,8 +18,7 @@ from components.labs.parts import draw_charts, draw_finding, draw_sentence, line
 from components.labs.several import TRANSFORMER, ask_all, compare_nets
 from components.shell.page_links import link_to_playground
 from components.shell.text import named_table, number
-from models import answers
-from models.answers import PositionProbe
+from exhibits.labs.attention.trained.answer import BEYOND, PLACE, PositionProbe
 from models.content import Texts
 from models.labs.positions import by_distance
 from models.spec import POSITIONS, RunConfig, plan
@@ -55,7 +54,7 @@ def _draw_results(panels: dict[str, InstrumentPanel]) -> None:
     views = {name: panel.view for name, panel in panels.items()}
     losses = [f"{number(float(view.trace.loss[view.row]), 3)} {name}" for name, view in views.items()]
     st.caption(f"At step {max(view.row for view in views.values())} the loss is {' and '.join(losses)}.")
-    if nets := ask_all(panels, answers.PLACE):
+    if nets := ask_all(panels, PLACE):
         _draw_positions(nets)
     _draw_longer_texts(panels[WITH_RESIDUALS])
     with st.container(horizontal=True):
@@ -91,7 +90,7 @@ def _draw_longer_texts(panel: InstrumentPanel) -> None:
     if panel.cfg.position == LEARNED:
         st.info(TEXTS("no row for a longer text", tokens=panel.cfg.tokens, beyond=panel.cfg.tokens + 1))
         return
-    answer = panel.ask(answers.BEYOND)
+    answer = panel.ask(BEYOND)
     if answer is None:
         return
     loss, tokens = np.asarray(answer.value.loss, float), int(answer.value.tokens)

@@ -1,98 +1,118 @@
-"""Positions in trained nets: the pair, its sentences, and the page."""
+"""Positions in trained nets: what a ridge regression reads, longer texts, the pair, its sentences, and the page."""
+
+from dataclasses import replace
 
 import numpy as np
 import pytest
-from streamlit.testing.v1 import AppTest
+import torch
 
-from components.labs.maps import signed_map
-from exhibits.labs.attention.trained.page import (
-    NETS,
-    beyond_chart,
-    beyond_sentence,
-    configuration,
-    position_chart,
-    position_sentence,
-)
-from tests.app_page import charts, sound, words
-from tests.drawn import all_drawn
-from tests.labs_page import lab, until
-from tests.player_page import declared, panels, rests, runs
-from tests.tables import table_of
+from exhibits.labs.attention.trained.measure import LEARNED_FROM, beyond, decode_positions, probe_positions
+from models.generator import generator
+from models.nets.embedding import sinusoids
+from models.spec import RunConfig
+from models.tasks.base import HELD_OUT_SEED
+from models.training import Run, cross_entropy, result_of, snapshot_of
+
+SMALL = RunConfig.arranged("pre-norm", net="transformer", task="book", depth=2, width=16, heads=2, batch=4, steps=20)
 
 
-def test_plotly_json_and_the_table_accept_every_chart():
-    accuracy = {name: np.array([1.0, np.nan, 0.1]) for name in NETS}
-    figures = [
-        position_chart(("x0", "b01.attn", "b01.mlp"), accuracy, 1 / 32),
-        beyond_chart(np.full(64, np.inf), 32),
-        beyond_chart(np.linspace(4, 2, 64), 32),
-        signed_map("t", rows=["0"], columns=["1", "2"], values=np.array([[np.nan, 0.0]]), unit="u", x="x", y="y"),
-    ]
-    for figure in all_drawn(figures):
-        table_of(figure)
+def snapshot(cfg: RunConfig = SMALL, steps: int = 0):
+    run = Run(cfg, probe=False, frames=False)
+    run.advance(steps)
+    return snapshot_of(run)
 
 
-def test_the_two_nets_are_alike_but_for_their_skips():
-    kept, lost = (configuration(on, "rotary", 3, 40) for on in NETS.values())
-    differing = {name for name in kept.__dataclass_fields__ if getattr(kept, name) != getattr(lost, name)}
-    assert differing == {"residual"}
+def test_a_place_that_is_written_into_the_stream_is_read_and_noise_is_not():
+    source = torch.Generator().manual_seed(1)
+    marks = torch.eye(8, dtype=torch.float64).repeat(40, 1)
+    accuracy, r2 = decode_positions(marks, marks[:80], 8)
+    assert accuracy == 1
+    assert r2 > 0.99
+    noise = torch.randn(800, 4, generator=source, dtype=torch.float64)
+    accuracy, r2 = decode_positions(noise[:400], noise[400:], 8)
+    assert accuracy < 0.3
+    assert r2 < 0.1
 
 
-@pytest.mark.parametrize(
-    ("kept", "lost", "expected"),
-    [
-        ([0.98, 0.4], [0.97, 0.05], "it is 98% and 97%: the residual keeps the position"),
-        ([0.98, 0.05], [0.98, 0.4], "the net without residuals keeps more"),
-        ([0.98, 0.41], [0.98, 0.4], "no clear difference"),
-        ([0.03, 0.2], [0.03, 0.1], "The stream begins without it (3%)"),
-        ([0.9, np.nan], [0.9, 0.1], "no position can be read"),
-    ],
-)
-def test_the_sentence_on_places_says_what_was_read(kept, lost, expected):
-    found = {"with residuals": np.array(kept), "without residuals": np.array(lost)}
-    assert expected in position_sentence(found, 1 / 32, 7)
+def test_the_number_that_is_read_is_that_of_least_squares():
+    source = torch.Generator().manual_seed(2)
+    x = torch.randn(320, 5, generator=source, dtype=torch.float64)
+    x[:, 0] += torch.arange(8).repeat(40)
+    places = np.tile(np.arange(8), 40).astype(float)
+    learned, tested = x[:240].numpy(), x[240:].numpy()
+    one = np.ones((240, 1))
+    weights = np.linalg.lstsq(np.hstack([learned, one]), places[:240], rcond=None)[0]
+    left = tested @ weights[:5] + weights[5] - places[240:]
+    expected = 1 - (left**2).sum() / ((places[240:] - 3.5) ** 2).sum()
+    assert decode_positions(x[:240], x[240:], 8)[1] == pytest.approx(expected, abs=1e-3)
 
 
-@pytest.mark.parametrize(
-    ("outside", "step", "expected"),
-    [
-        (2.6, 9, "does not generalise"),
-        (2.0, 9, ": it generalises"),
-        (1.5, 9, "even gets better"),
-        (2.6, 0, "learned nothing yet"),
-        (np.nan, 9, "not finite"),
-    ],
-)
-def test_the_sentence_on_longer_texts_compares_like_with_like(outside, step, expected):
-    loss = np.repeat([3.0, 2.0, outside], [16, 16, 32])
-    assert expected in beyond_sentence(loss, 32, step)
+def test_a_stream_that_is_not_finite_has_no_answer():
+    x = torch.full((16, 2), torch.inf)
+    assert np.isnan(decode_positions(x, x, 8)).all()
 
 
-def opened(page: AppTest, part: str) -> AppTest:
-    page.segmented_control(key="attention_part").set_value(part)
-    return sound(page.run())
+def test_the_table_is_that_of_the_net_and_rotary_and_none_have_no_rows():
+    found = result_of(probe_positions(snapshot()))
+    np.testing.assert_array_equal(found.table, sinusoids(32, 16).numpy())
+    assert found.accuracy.shape == found.r2.shape == (5,)
+    assert found.chance == 1 / 32
+    assert (found.learned_from, found.tested) == (LEARNED_FROM, 64)
+    for position in ("rotary", "none"):
+        assert len(result_of(probe_positions(snapshot(replace(SMALL, position=position)))).table) == 0
 
 
-@pytest.fixture
-def page(trainer_in_this_process) -> AppTest:
-    page = lab("attention")
-    page.selectbox(key="attention_head_preset").select("X times W")
-    return sound(page.run())
+def test_with_a_skip_the_place_stays_and_without_it_fades():
+    deep = replace(SMALL, depth=6, width=32)
+    kept, lost = (result_of(probe_positions(snapshot(replace(deep, residual=on)))).accuracy for on in (True, False))
+    assert kept[0] == lost[0] > 0.8
+    assert kept[-1] > 0.4
+    assert lost[-1] < 0.15
 
 
-@pytest.mark.full
-def test_nets_are_trained_by_one_button_and_places_are_read_from_them(page):
-    opened(page, "Positions in trained nets")
-    page.slider(key="attention_trained_depth").set_value(2)
-    page.number_input(key="attention_trained_steps").set_value(20)
-    sound(page.run())
-    assert "At step 0 a token's position is read correctly" in words(page)
-    assert [cfg.residual for cfg in runs(page)] == list(NETS.values())
-    assert declared(page)["scope"] == " both"
-    (both,) = panels(page, "chart").values()
-    lines = [trace["name"] for trace in both["figure"]["data"] if trace["bind"]["kind"] == "past"]
-    assert (both["title"], lines) == ("Loss", list(NETS))
-    rests(page)
-    until(page, lambda: "At step 20 the loss" in words(page) and "At step 20 a token" in words(page))
-    assert "At step 20 a token's position is read correctly" in words(page)
-    assert {"Position read from the stream", "Loss by position"} <= set(charts(page))
+def test_without_positions_only_the_mask_tells_the_place():
+    masked, free = (
+        result_of(probe_positions(snapshot(replace(SMALL, position="none", mask=mask)))).r2
+        for mask in ("causal", "none")
+    )
+    assert masked[0] < 0.02
+    assert masked[-1] > 0.05
+    assert max(free) < 0.03
+
+
+def test_tasks_without_places_are_refused_in_words():
+    with pytest.raises(ValueError, match="no sequences of symbols"):
+        result_of(probe_positions(snapshot(RunConfig(depth=1, width=8))))
+
+
+@pytest.mark.parametrize("position", ["sinusoidal", "rotary", "relative bias", "alibi", "none"])
+def test_the_first_half_of_a_longer_text_costs_what_the_net_of_the_run_says(position):
+    one = snapshot(replace(SMALL, position=position), steps=3)
+    found = result_of(beyond(one))
+    assert found.loss.shape == (64,)
+    assert found.tokens == 32
+    from models.tasks.book import held_out_start, text_classes, windows
+
+    text = text_classes(torch.device("cpu"))
+    start = torch.from_numpy(np.linspace(held_out_start(), len(text) - 64 - 1, found.windows).astype(np.int64))
+    x, y = windows(text, start, 32)
+    with torch.no_grad():
+        assert found.loss[:32].mean() == pytest.approx(cross_entropy(one.model(x), y).item(), abs=1e-4)
+
+
+def test_a_learned_table_has_no_rows_beyond_its_length():
+    with pytest.raises(ValueError, match="none for token 33"):
+        result_of(beyond(snapshot(replace(SMALL, position="learned"))))
+    with pytest.raises(ValueError, match="only the book"):
+        result_of(beyond(snapshot(replace(SMALL, task="copy"))))
+
+
+def test_the_net_that_was_asked_is_as_it_was():
+    one = snapshot()
+    x = one.task.draw(2, generator(HELD_OUT_SEED, "again"))[0]
+    with torch.no_grad():
+        before = one.model(x)
+        result_of(beyond(one))
+        result_of(probe_positions(one))
+        assert torch.equal(one.model(x), before)
+    assert one.model.training

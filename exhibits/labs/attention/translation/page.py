@@ -18,8 +18,7 @@ from components.labs.parts import draw_charts, draw_finding, line_chart
 from components.labs.several import TRANSFORMER
 from components.player.view import as_sentence
 from components.shell.text import named_table
-from models import answers
-from models.answers import Translation
+from exhibits.labs.attention.translation.answer import TRANSLATION, Translation
 from models.content import Texts
 from models.insight.baseline import loss_of_guessing, name_of_guessing
 from models.spec import TASKS, RunConfig
@@ -51,7 +50,7 @@ def draw() -> None:
     st.caption(as_sentence(TASKS[pair.task].description))
     cfg = configuration(pair.task, pair.depth, pair.steps, pair.seed)
     label = f"Train the pair for {cfg.steps} steps"
-    run_on_button(KEY, answers.TRANSLATION, cfg, partial(_draw_results, cfg), label=label, doing="Training")
+    run_on_button(KEY, TRANSLATION, cfg, partial(_draw_results, cfg), label=label, doing="Training")
 
 
 def _draw_results(cfg: RunConfig, pair: Translation) -> None:

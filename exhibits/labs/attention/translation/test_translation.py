@@ -7,8 +7,8 @@ import pytest
 import torch
 from torch import nn
 
+from exhibits.labs.attention.translation.measure import MEASURED_STEPS, question_and_answer, translation
 from exhibits.labs.attention.translation.page import attention_map, configuration, loss_chart, pair_sentence
-from models.instruments.translation import MEASURED_STEPS, question_and_answer, translation
 from models.nets.translator import CrossAttention, Translator, shift_right
 from models.spec import RunConfig
 from models.tasks import open_task

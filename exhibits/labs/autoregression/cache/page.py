@@ -10,9 +10,8 @@ from components.labs.parts import draw_charts, draw_finding, line_chart
 from components.labs.prompts import KEY, ReadText
 from components.labs.prompts import TEXTS as SHARED
 from components.shell.text import named_table
+from exhibits.labs.autoregression.cache.answer import CACHED, Cached
 from exhibits.labs.autoregression.cache.numbers import DecoderSize
-from models import answers
-from models.answers import Cached
 from models.content import Texts
 from models.insight.lens import visible_token
 from models.insight.words import number
@@ -35,7 +34,7 @@ def draw(panel: InstrumentPanel, read: ReadText) -> None:
     if count < MIN_TOKENS:
         st.info(TEXTS("too short to keep", least=MIN_TOKENS))
         return
-    answer = panel.ask(answers.CACHED, text=read.text)
+    answer = panel.ask(CACHED, text=read.text)
     if answer is None:
         return
     draw_finding(cache_sentence(answer.value), "measured")

@@ -11,7 +11,7 @@ from components.instruments.panel import InstrumentPanel
 from components.labs.parts import draw_sentence, number_cells
 from components.labs.prompts import KEY, ReadText, choose_position
 from components.shell.text import badge, named_table, vector
-from models.answers import LOOKUP, Lookup
+from exhibits.labs.autoregression.lookup.answer import LOOKUP, Lookup
 from models.content import Texts
 from models.insight.lens import visible_token
 from models.spec.knob import Knob

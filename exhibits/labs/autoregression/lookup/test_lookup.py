@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import torch
 
+from exhibits.labs.autoregression.lookup.measure import lookup
 from exhibits.labs.autoregression.lookup.page import lookup_text
-from models.instruments.lookup import lookup
 from models.spec import RunConfig
 from models.tasks import alphabet
 from models.training import Run, snapshot_of

@@ -13,10 +13,9 @@ from components.labs.long import run_on_button
 from components.labs.normed_table import LabTable
 from components.labs.parts import draw_charts, draw_sentence, line_chart, number_cells
 from components.shell.text import named_table
-from models import answers
-from models.answers import Overfitting
+from exhibits.labs.normalization.few.answer import FEW_SAMPLES, Overfitting
+from exhibits.labs.normalization.few.numbers import flatness_sentence, overfitting_sentence
 from models.content import Texts
-from models.insight.few_samples import flatness_sentence, overfitting_sentence
 from models.spec import RunConfig
 from models.spec.knob import Knob
 from models.spec.settings import Settings
@@ -48,7 +47,7 @@ def draw(_table: LabTable) -> None:
     cfg = configuration(settings.lr, settings.scales_branches)
     label = f"Train {len(NORMS) * SEED_COUNT} nets"
     args: dict[str, Any] = {"norms": list(NORMS), "samples": settings.samples, "seeds": SEED_COUNT}
-    run_on_button(KEY, answers.FEW_SAMPLES, cfg, _draw_results, label=label, doing="Training and measuring", **args)
+    run_on_button(KEY, FEW_SAMPLES, cfg, _draw_results, label=label, doing="Training and measuring", **args)
 
 
 def _draw_results(result: Overfitting) -> None:

@@ -9,9 +9,10 @@ import pytest
 import torch
 
 from exhibits.labs.normalization.few import page as few
-from models.insight.few_samples import flatness_sentence, overfitting_sentence
-from models.instruments.few_samples import DIRECTIONS, MEASURED_STEPS, REACH, FewSamples, FullBatch, few_samples, rise
+from exhibits.labs.normalization.few.measure import DIRECTIONS, MEASURED_STEPS, REACH, few_samples, rise
+from exhibits.labs.normalization.few.numbers import flatness_sentence, overfitting_sentence
 from models.instruments.landscape import direction, matrices
+from models.instruments.samples import FewSamples, FullBatch
 from models.instruments.surgery import evaluate_held_out
 from models.nets import build_model
 from models.spec import RunConfig

@@ -7,7 +7,8 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from models.answers import Lookup
+from exhibits.labs.autoregression.lookup.answer import LOOKUP, Lookup
+from models.instruments import on_snapshot
 from models.instruments.lens import split_tokens, token_ids, vocabulary
 from models.training import Snapshot
 from models.training.modes import eval_mode
@@ -34,3 +35,8 @@ def lookup(snapshot: Snapshot, *, text: str) -> Lookup:
         apart=(one_hot_TD - rows_TD).abs().max().item(),
         **{name: array.detach().float().cpu().numpy() for name, array in arrays.items()},
     )
+
+
+MEASURES = {LOOKUP: on_snapshot(lookup)}
+NETS = ("transformer",)
+EXAMPLES = {LOOKUP: {"text": "Call me Ish"}}

@@ -6,17 +6,15 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor
 
-from models.answers import Overfitting
-from models.generator import generator
+from exhibits.labs.normalization.few.answer import FEW_SAMPLES, Overfitting
 from models.instruments.curvature import sharpness_of
 from models.instruments.landscape import direction, matrices
+from models.instruments.samples import FewSamples, FullBatch
 from models.instruments.surgery import evaluate_held_out
 from models.nets import Net
 from models.spec import RunConfig
 from models.spec.knob import check_integer
-from models.tasks import TaskData
 from models.training import Replays, Run, Snapshot, Work, cross_entropy, snapshot_of
 from models.training.modes import eval_mode
 from models.training.replay import evenly_spaced_steps, rescale_progress, train_to
@@ -25,32 +23,6 @@ MEASURED_STEPS = 9  # steps at which both losses are measured, including 0 and t
 DIRECTIONS = 8  # random filter-normalised directions along which the loss is measured
 REACH = 0.5  # distance along each direction, in filter lengths
 MIN_SAMPLES, MAX_SAMPLES = 20, 1000
-
-
-class FewSamples:
-    """A task with `count` training samples, from which every batch is drawn with replacement."""
-
-    def __init__(self, task: TaskData, count: int) -> None:
-        self.task = task
-        self.x, self.y = task.draw(count, generator(0, "few samples"))
-
-    def batch(self, k: int) -> tuple[Tensor, Tensor]:
-        """Batch k, which depends only on k and the seed."""
-        cfg = self.task.cfg
-        source = generator(cfg.seed, f"few samples {k}")
-        indices = torch.randint(len(self.x), (cfg.batch,), generator=source).to(self.x.device)
-        return self.x[indices], self.y[indices]
-
-    @property
-    def held_out(self) -> tuple[Tensor, Tensor]:
-        return self.task.held_out
-
-
-class FullBatch(FewSamples):
-    """FewSamples in which every batch consists of all samples."""
-
-    def batch(self, k: int) -> tuple[Tensor, Tensor]:
-        return self.x, self.y
 
 
 def few_samples(
@@ -115,3 +87,8 @@ def rise(snapshot: Snapshot) -> float:
             p.add_(change, alpha=REACH)
         rises.append(cross_entropy(moved(x), y).item() - middle)
     return float(np.median(rises))
+
+
+MEASURES = {FEW_SAMPLES: few_samples}
+NETS = ()  # it trains nets of its own
+EXAMPLES = {FEW_SAMPLES: {"norms": ["none"], "samples": 20, "seeds": 1}}

@@ -9,8 +9,9 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from addnorm.probe import accumulate_dtype
-from models.answers import Beyond, PositionProbe
+from exhibits.labs.attention.trained.answer import BEYOND, PLACE, Beyond, PositionProbe
 from models.generator import generator
+from models.instruments import on_snapshot
 from models.instruments.attention import attention_in
 from models.nets.branches import Rotary
 from models.nets.embedding import Positions, sinusoids
@@ -130,3 +131,7 @@ def _concatenated(streams: list[list[Tensor]]) -> list[Tensor]:
 def _check_has_positions(cfg: RunConfig) -> None:
     if not TASKS[cfg.task].vocabulary or cfg.tokens < 2:
         raise ValueError(f"task is {cfg.task!r}; its samples are no sequences of symbols with places to read")
+
+
+MEASURES = {PLACE: on_snapshot(probe_positions), BEYOND: on_snapshot(beyond)}
+NETS = ("transformer",)

@@ -8,7 +8,8 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from addnorm.probe import accumulate_dtype
-from models.answers import Cached
+from exhibits.labs.autoregression.cache.answer import CACHED, Cached
+from models.instruments import on_snapshot
 from models.instruments.lens import split_tokens, token_ids
 from models.nets import Net
 from models.nets.branches import Attention
@@ -85,3 +86,8 @@ def _next_logits(model: Net, caches: list[KeyValueCache], x_1T: Tensor, position
         cache.position = position
     newest = model.position(model.embed(x_1T))[:, -1:]
     return model.read_out(model.stream(newest))[0, -1]
+
+
+MEASURES = {CACHED: on_snapshot(cached_reading)}
+NETS = ("transformer",)
+EXAMPLES = {CACHED: {"text": "Call me Ish"}}

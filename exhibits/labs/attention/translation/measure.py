@@ -7,7 +7,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from models.answers import Translation
+from exhibits.labs.attention.translation.answer import TRANSLATION, Translation
 from models.nets.translator import Translator, shift_right
 from models.spec import TASKS, RunConfig
 from models.spec.schedule import learning_rates
@@ -87,3 +87,7 @@ def question_and_answer(x: Tensor) -> tuple[Tensor, Tensor]:
     """Questions and answers of a batch (B, 32), each (B, 16)."""
     source, answer = x.split(SYMBOLS, dim=1)
     return source, answer
+
+
+MEASURES = {TRANSLATION: translation}
+NETS = ()  # it trains a net of its own, on another task
