@@ -5,6 +5,7 @@ CONTRIBUTING.md, "How to add", says what a new one has.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from types import ModuleType
 from typing import Annotated, Any
 
@@ -38,7 +39,7 @@ class LabPart:
     def lab(self) -> str:
         return self.folder.partition("/")[0]
 
-    @property
+    @cached_property
     def page(self) -> ModuleType:
         """Its page, with `draw`; imported on first use."""
         return exhibits.part("labs", self.folder, "page")
