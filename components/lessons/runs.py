@@ -141,9 +141,7 @@ def _panels(lesson: Lesson) -> list[Panel]:
 
 def is_unmeasured(lesson: Lesson) -> bool:
     """Whether the untrained nets answer the question but are not measured yet."""
-    return bool(lesson.early_text) and any(
-        view is None for view, _ in views_at(list(lesson.nets.values()), seconds=0.0)
-    )
+    return bool(lesson.early_text) and any(view is None for view, _ in views_at(list(lesson.nets.values())))
 
 
 def draw_finding(lesson: Lesson, finding: Finding | None, *, in_class: bool = False) -> None:

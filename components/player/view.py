@@ -1,6 +1,5 @@
 """A view: the part of a run that a page shows, from the rows of its log or from the net before training."""
 
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -41,26 +40,17 @@ def view_at(cfg: RunConfig, step: int = 0) -> tuple[View | None, bool]:
     return views_at([cfg], step)[0]
 
 
-def views_at(
-    cfgs: Sequence[RunConfig], step: int = 0, seconds: float = PROFILE_TIMEOUT_SECONDS
-) -> list[tuple[View | None, bool]]:
-    """What `view_at` returns, for each net; waits at most `seconds` for all of them."""
-    return [_view(cfg, step, answer) for cfg, answer in zip(cfgs, open_logs(cfgs, seconds=seconds), strict=True)]
+def views_at(cfgs: Sequence[RunConfig], step: int = 0) -> list[tuple[View | None, bool]]:
+    """What `view_at` returns, for each net."""
+    return [_view(cfg, step, answer) for cfg, answer in zip(cfgs, open_logs(cfgs), strict=True)]
 
 
-def open_logs(
-    cfgs: Sequence[RunConfig], seeds: int = 1, seconds: float = PROFILE_TIMEOUT_SECONDS
-) -> list[Answer[RequestedLog] | None]:
-    """The logs with at least row 0. Asks for all before it waits, for at most `seconds` together."""
+def open_logs(cfgs: Sequence[RunConfig], seeds: int = 1) -> list[Answer[RequestedLog] | None]:
+    """The logs with at least row 0. Asks for all before it waits for the first."""
     service = trainer()
     answers = [service.open_log(cfg, seeds) for cfg in cfgs]
-    if service.status().state != "ready":
-        return answers
-    deadline = time.monotonic() + seconds
-    return [
-        answer or service.open_log(cfg, seeds, max(0.0, deadline - time.monotonic()))
-        for cfg, answer in zip(cfgs, answers, strict=True)
-    ]
+    wait = PROFILE_TIMEOUT_SECONDS if service.status().state == "ready" else 0.0
+    return [answer or service.open_log(cfg, seeds, wait) for cfg, answer in zip(cfgs, answers, strict=True)]
 
 
 def _view(cfg: RunConfig, step: int, answer: Answer[RequestedLog] | None) -> tuple[View | None, bool]:

@@ -91,10 +91,7 @@ def draw() -> None:
         tour.mark_done("story")
     poll_while(
         "story_numbers",
-        lambda: (
-            any(view is None for view, _ in views_at(configurations, seconds=0.0))
-            and trainer().status().state != "failed"
-        ),
+        lambda: any(view is None for view, _ in views_at(configurations)) and trainer().status().state != "failed",
     )
     link_to_playground(_net(choice), words.TEXTS("to the playground"))
     # Not a page link: Start has an empty address, which in a new tab would open this page again. The press is stored,

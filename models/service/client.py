@@ -168,14 +168,16 @@ class Trainer:
     def open_log(
         self, cfg: RunConfig, seeds: int = 1, wait: float = 0.0, owner: Requester | None = None
     ) -> Answer[RequestedLog] | None:
-        """The log of a configuration with at least row 0, or None if that does not arrive within `wait` seconds.
+        """The log of a configuration with at least row 0, or None if that does not arrive in time. Trains nothing.
 
-        Trains nothing.
+        `wait`: seconds from when anybody first asked, so that pages do not wait again for what a busy trainer owes.
         """
         with self._results.lock:
             log = self._results.log(cfg, seeds)
             if not log.length:
                 log = self._results.add_log(cfg, seeds)
+                asked = self._results.open_questions.get(question_message(OPENED, cfg, {"seeds": seeds})["key"])
+                wait = max(0.0, wait - (time.monotonic() - asked.asked_at)) if asked else wait
                 answer = self.ask(OPENED, cfg, wait, owner, seeds=seeds)
                 if answer is None or answer.error:
                     return Answer(None, answer.error) if answer else None

@@ -1,6 +1,7 @@
 """Logs and answers that the web process keeps, both bounded in bytes."""
 
 import json
+import time
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
@@ -29,11 +30,15 @@ MAX_DEATHS = 2  # deaths of the worker after which the work that may have killed
 
 @dataclass
 class OpenQuestion:
-    """A question without an answer: its message to the worker, its demand, and how often the worker died over it."""
+    """A question without an answer: its message to the worker, its demand, and how often the worker died over it.
+
+    `asked_at`: when it was first asked (monotonic seconds).
+    """
 
     message: Message
     demand: Demand = field(default_factory=Demand)
     deaths: int = 0
+    asked_at: float = field(default_factory=time.monotonic)
 
 
 class ResultCache:

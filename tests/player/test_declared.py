@@ -34,7 +34,7 @@ from addnorm.player.declare import (
 from addnorm.words import number
 from components.charts import figures
 from components.charts.depth import Series
-from components.player import feed, file, view
+from components.player import feed, file
 from components.player import page as player
 from components.player.browser_messages import ShownRun
 from components.player.feed import RunFeed
@@ -207,20 +207,6 @@ def test_a_class_has_each_frame_packed_once(monkeypatch):
         assert (frames["run"], frames["seed"], [frame["step"] for frame in frames["frames"]]) == (viewer, 0, steps)
     assert packed == steps
     trainer.close()
-
-
-def test_a_page_waits_once_for_all_its_nets(monkeypatch):
-    clock, waits = [0.0], list[float]()
-
-    def open_log(cfg, seeds=1, wait=0.0):
-        clock[0] += wait
-        waits.append(wait)
-
-    busy = SimpleNamespace(status=lambda: SimpleNamespace(state="ready"), open_log=open_log)
-    monkeypatch.setattr(view, "trainer", lambda: busy)
-    monkeypatch.setattr(view, "time", SimpleNamespace(monotonic=lambda: clock[0]))
-    assert view.views_at([SMALL] * 3) == [(None, True)] * 3
-    assert waits == [0, 0, 0, view.PROFILE_TIMEOUT_SECONDS, 0, 0]
 
 
 # --- the player on a page ---

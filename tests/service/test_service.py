@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, TypeVar
 
 import numpy as np
@@ -433,6 +434,18 @@ def test_a_worker_that_rests_is_started_by_what_is_not_recorded(
         assert not trainer._needed.is_set()
         needed(trainer)
         until(begun.exists, "the worker")
+
+
+def test_no_page_waits_again_for_a_busy_trainer(monkeypatch: pytest.MonkeyPatch) -> None:
+    waits: list[float] = []
+    with closing(Trainer([sys.executable, "-c", "input()"], back_off=[60.0])) as trainer:
+        monkeypatch.setattr(trainer._results.changed, "wait_for", lambda _arrived, seconds: waits.append(seconds))
+        trainer.open_log(SMALL)
+        (question,) = trainer._results.open_questions.values()
+        monkeypatch.setattr(client, "time", SimpleNamespace(monotonic=lambda: 100.0))
+        for question.asked_at in (100.0, 99.0, 98.0):
+            trainer.open_log(SMALL, wait=1.5)
+    assert waits == [1.5, 0.5]
 
 
 @pytest.mark.full
