@@ -176,8 +176,8 @@ class Trainer:
             log = self._results.log(cfg, seeds)
             if not log.length:
                 log = self._results.add_log(cfg, seeds)
-                asked = self._results.open_questions.get(question_message(OPENED, cfg, {"seeds": seeds})["key"])
-                wait = max(0.0, wait - (time.monotonic() - asked.asked_at)) if asked else wait
+                question = self._results.open_questions.get(question_message(OPENED, cfg, {"seeds": seeds})["key"])
+                wait = max(0.0, wait - (time.monotonic() - question.asked_at)) if question else wait
                 answer = self.ask(OPENED, cfg, wait, owner, seeds=seeds)
                 if answer is None or answer.error:
                     return Answer(None, answer.error) if answer else None
