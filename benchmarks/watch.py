@@ -7,7 +7,7 @@ from contextlib import ExitStack
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
-from time import perf_counter
+from time import perf_counter, sleep
 from typing import Any
 
 import torch
@@ -17,6 +17,7 @@ from addnorm import Recorder, Recording, read
 from addnorm import watch as record
 from addnorm.faults import Faults
 from addnorm.findings import Findings
+from addnorm.writer import BATCH_SECONDS
 from benchmarks.report import Figure
 from benchmarks.timing import interleaved_seconds, milliseconds_per_step, ratio
 
@@ -142,7 +143,8 @@ def watch(shapes: Mapping[str, Shape] = SHAPES, rounds: int = 12, steps: int = 1
                 loops["wandb.watch"] = loop
             for loop in loops.values():
                 loop(1)
-            seconds = interleaved_seconds({key: partial(loop, steps) for key, loop in loops.items()}, rounds)
+            turns = {key: partial(_turn, loop, steps) for key, loop in loops.items()}
+            seconds = interleaved_seconds(turns, rounds)
             recorders[1].close()
             parts = [_row_bytes(name, recorders[1].path), *_check_costs(name, read(recorders[1].path))]
         size = sum(p.numel() for p in loops["bare"].model.parameters())
@@ -160,6 +162,12 @@ def watch(shapes: Mapping[str, Shape] = SHAPES, rounds: int = 12, steps: int = 1
                 figures.append(Figure(figure_name, None, note=f"{library} is not installed"))
         figures += parts
     return figures
+
+
+def _turn(loop: Loop, steps: int) -> None:
+    """Steps of a contender, and the time in which its threads write them: else the next one would pay for that."""
+    loop(steps)
+    sleep(2 * BATCH_SECONDS)
 
 
 def _row_bytes(name: str, path: Path) -> Figure:
