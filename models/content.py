@@ -64,8 +64,10 @@ class Document:
 
     @property
     def key(self) -> str:
-        """File name without extension and leading number; of an exhibit's words the name of its folder."""
-        return re.sub(r"^\d+-", "", self.path.parent.name if self.path.name.startswith("words.") else self.path.stem)
+        """File name without extension and leading number; of an exhibit's words its folder's, with - for _."""
+        if self.path.name.startswith("words."):
+            return self.path.parent.name.replace("_", "-")
+        return re.sub(r"^\d+-", "", self.path.stem)
 
     def fault(self, problem: str, fragment: str = "", line: int = 1) -> ContentError:
         """The error of the first line that contains `fragment`, or of `line`."""

@@ -1,13 +1,14 @@
 """Experiments: a question, the nets and numbers that decide it, and the judge that decides.
 
-Lessons, claims and papers are experiments. Their words, nets and options are files of `content/` (see
-`models.content`); judges are Python functions.
+Lessons, claims and papers are experiments. Their words, nets and options are files of Markdown (see `models.content`);
+judges are Python functions.
 """
 
 import inspect
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from operator import attrgetter
 from pathlib import Path
 from threading import Lock
 from types import ModuleType
@@ -141,7 +142,7 @@ class Experiment:
 
     Texts with placeholders: `result_text` states the result, `early_text` the result before training if the question is
     about that, `condition_text` the condition of an option that holds in part. `papers`: URL by name.
-    `words`: translations of options and nets.
+    `words`: translations of options and nets. `order`: place among its kind.
     """
 
     key: str
@@ -156,6 +157,7 @@ class Experiment:
     early_text: str = ""
     condition_text: str = ""
     words: Mapping[str, str] = field(default_factory=dict)
+    order: int = 0
     undecided: ClassVar[str] = ""  # answer if a number that decides is missing; empty where a judge needs none
 
     def word(self, name: str) -> str:
@@ -275,6 +277,7 @@ def experiment_fields(
         "why": why,
         "papers": {name: paper_url(text, name, number) for name, number in text.take("papers", dict).items()},
         "words": text.take("words", dict, {}),
+        "order": text.take("order", int, 0),
         **texts,
     }
 
@@ -345,8 +348,8 @@ def check_links(text: Document, *parts: str) -> None:
 
 
 def experiments_from(load: Callable[[Document], E], texts: Iterable[Document]) -> dict[str, E]:
-    """The experiments of some files by key; ContentError if no text uses a number that a judge provides."""
-    experiments = {text.key: load(text) for text in texts}
+    """The experiments of some files by key, in order; ContentError if no text uses a number that a judge provides."""
+    experiments = {experiment.key: experiment for experiment in sorted(map(load, texts), key=attrgetter("order"))}
     numbers_used: dict[str, set[str]] = {}
     for experiment in experiments.values():
         used = numbers_used.setdefault(getattr(experiment.judge, "func").__name__, set())  # noqa: B009 (a partial, from `bind_settings`)

@@ -11,6 +11,7 @@ import operator
 import re
 from collections.abc import Callable, Iterator, Mapping
 from inspect import unwrap
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from models.claims import claims
@@ -38,6 +39,11 @@ EXEMPT_NUMBERS = (0.0, 1.0)
 FUNCTIONS: dict[str, Mapping[str, Callable[..., Any]]] = {"claims": claims.FUNCTIONS, "papers": papers.FUNCTIONS}
 
 
+def kind_of(path: Path) -> str:
+    """What a text is: a name of MAKERS."""
+    return path.parts[-3] if path.stem.startswith("words") else path.parent.name if path.suffix == ".md" else path.name
+
+
 class StatedNumber(NamedTuple):
     """A number of a sentence, as written there."""
 
@@ -51,9 +57,10 @@ def check_numbers_named(text: Document) -> None:
 
     `[stated]` may use the constants of the modules that judge the text or compute its numbers.
     """
-    functions = [*FUNCTIONS.get(text.path.parent.name, {}).values(), JUDGES[text.front["judge"]["by"]].function]
+    functions = [*FUNCTIONS.get(kind_of(text.path), {}).values(), JUDGES[text.front["judge"]["by"]].function]
     constants = {name: value for function in functions for name, value in unwrap(function).__globals__.items()}
     stated = text.take("stated", dict, {})
+    text.take("order", int, 0)  # a place names no number
     named = {name: list(_values(text, name, value, constants)) for name, value in stated.items()}
     exempt = [*EXEMPT_NUMBERS, *_numbers_within(text.front)]
     stated_names = set()

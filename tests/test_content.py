@@ -3,6 +3,7 @@
 import re
 import shutil
 from collections import defaultdict
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,24 +24,26 @@ from models.content import (
     text_tables,
     unwrapped,
 )
-from models.experiment import JUDGES
+from models.experiment import JUDGES, experiments_from
 from models.lessons.glossary import ENTRIES, _entries
 from models.lessons.lessons import LESSONS, lesson
 from models.papers.papers import PAPERS, paper
 from tests.headings import Module, modules
-from tests.stated import check_numbers_named
+from tests.stated import check_numbers_named, kind_of
+
+ROOT = Path(__file__).parents[1]
 
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A copy of the content that a test may spoil."""
-    copy = tmp_path / "content" / "en"
-    shutil.copytree(content.FOLDER, copy)
-    monkeypatch.setattr(content, "FOLDER", copy)
-    return copy
+    """A copy of all words, that a test may spoil."""
+    for room in ("content", "exhibits"):
+        shutil.copytree(ROOT / room, tmp_path / room, ignore=shutil.ignore_patterns("*.py", "__pycache__"))
+    monkeypatch.setattr(content, "FOLDER", tmp_path / "content/en")
+    monkeypatch.setattr(content, "EXHIBITS", tmp_path / "exhibits")
+    return tmp_path
 
 
-ROOT = Path(__file__).parents[1]
 MAKERS: dict[str, Any] = {
     "claims": claim,
     "lessons": lesson,
@@ -49,20 +52,20 @@ MAKERS: dict[str, Any] = {
 }
 MAKERS |= dict.fromkeys(["help.toml", "vocabulary.toml"], lambda text: text_tables([text]))
 SPOILT = [  # file, what is replaced, by what, where the fault is, and what it says
-    ("claims/18-unchanged.md", "{gradients}", "{gradient}", "{gradient}", "nothing measured is called “gradient”"),
-    ("claims/18-unchanged.md", '"gradient_ratio"', '"nobody"', "nobody", "there is no judge “nobody”"),
-    ("claims/18-unchanged.md", "above = 0.5", "beyond = 0.5", "beyond", "nothing is called “beyond”"),
-    ("claims/18-unchanged.md", "depth = 64", "depth = 6400", "sigmoid", "Depth 6400"),
-    ("claims/18-unchanged.md", '"post-norm" }', '"past-norm" }', '"post-norm" =', "there is no arrangement"),
-    ("claims/18-unchanged.md", '"residual"', '"skip"', "topic", "the topic is one of"),
-    ("claims/18-unchanged.md", 'topic = "residual"', "topic = 3", "topic", "topic must be a text"),
-    ("claims/18-unchanged.md", "## Why", "## Whence", "", "the section “Why” is missing"),
-    ("claims/18-unchanged.md", "1512.03385", "about 1512", "about 1512", "neither a number at arXiv nor an address"),
-    ("claims/18-unchanged.md", "The identity", "[The](nowhere) identity", "nowhere", "this leads nowhere"),
-    ("claims/18-unchanged.md", "+++\ntopic", "topic", "", "does not begin with TOML"),
-    ("claims/18-unchanged.md", "above = 0.5", "above = = 0.5", "above", "invalid value"),
-    ("claims/02-spread-of-one.md", '"spreads"', '"spraeds"', "spraeds", "nothing computes “spraeds”"),
-    ("claims/18-unchanged.md", "six seeds, 32 blocks", "six seeds, 33 blocks", "33", "the number 33 is neither"),
+    ("claims/unchanged.md", "{gradients}", "{gradient}", "{gradient}", "nothing measured is called “gradient”"),
+    ("claims/unchanged.md", '"gradient_ratio"', '"nobody"', "nobody", "there is no judge “nobody”"),
+    ("claims/unchanged.md", "above = 0.5", "beyond = 0.5", "beyond", "nothing is called “beyond”"),
+    ("claims/unchanged.md", "depth = 64", "depth = 6400", "sigmoid", "Depth 6400"),
+    ("claims/unchanged.md", '"post-norm" }', '"past-norm" }', '"post-norm" =', "there is no arrangement"),
+    ("claims/unchanged.md", '"residual"', '"skip"', "topic", "the topic is one of"),
+    ("claims/unchanged.md", 'topic = "residual"', "topic = 3", "topic", "topic must be a text"),
+    ("claims/unchanged.md", "## Why", "## Whence", "", "the section “Why” is missing"),
+    ("claims/unchanged.md", "1512.03385", "about 1512", "about 1512", "neither a number at arXiv nor an address"),
+    ("claims/unchanged.md", "The identity", "[The](nowhere) identity", "nowhere", "this leads nowhere"),
+    ("claims/unchanged.md", "+++\norder", "order", "", "does not begin with TOML"),
+    ("claims/unchanged.md", "above = 0.5", "above = = 0.5", "above", "invalid value"),
+    ("claims/spread_of_one.md", '"spreads"', '"spraeds"', "spraeds", "nothing computes “spraeds”"),
+    ("claims/unchanged.md", "six seeds, 32 blocks", "six seeds, 33 blocks", "33", "the number 33 is neither"),
     (
         "lessons/03-skip.md",
         "size of its input, with",
@@ -71,10 +74,10 @@ SPOILT = [  # file, what is replaced, by what, where the fault is, and what it s
         "the number 40 % is neither",
     ),
     ("lessons/01-vanishing.md", "1.5e-5", "1.6e-5", "1.6e-5", "the number 1.6e-5 is neither"),
-    ("claims/02-spread-of-one.md", "+ 1e-5)", "+ 1e-4)", "0.688", "the number 0.688 is neither"),
-    ("claims/02-spread-of-one.md", '"FEATURES"', '"FEATURE"', "features =", "cannot be computed: KeyError"),
-    ("claims/02-spread-of-one.md", '"FEATURES"', "\"open('x')\"", "features =", "cannot be computed: KeyError"),
-    ("claims/09-covariate-shift.md", "tokens = 256", "tokens = 256\nrows = 9", "rows", "no sentence states “rows”"),
+    ("claims/spread_of_one.md", "+ 1e-5)", "+ 1e-4)", "0.688", "the number 0.688 is neither"),
+    ("claims/spread_of_one.md", '"FEATURES"', '"FEATURE"', "features =", "cannot be computed: KeyError"),
+    ("claims/spread_of_one.md", '"FEATURES"', "\"open('x')\"", "features =", "cannot be computed: KeyError"),
+    ("claims/covariate_shift.md", "tokens = 256", "tokens = 256\nrows = 9", "rows", "no sentence states “rows”"),
     ("papers/02-order-and-chaos.md", '"PROFILE_WIDTH"', '"PLANE_WIDTH"', "width 400", "the number 400 is neither"),
     ("lessons/03-skip.md", '= ["without"]', '= ["with out"]', "with out", "there is no net “with out”"),
     ("lessons/03-skip.md", "loss_within", "loss_without", "loss_without", "there is no goal “loss_without”"),
@@ -90,7 +93,7 @@ SPOILT = [  # file, what is replaced, by what, where the fault is, and what it s
 
 
 def loaded_and_checked(path: Path) -> None:
-    MAKERS[path.parent.name if path.suffix == ".md" else path.name](read(path))
+    MAKERS[kind_of(path)](read(path))
     check_numbers_named(read(path))
 
 
@@ -99,14 +102,14 @@ def test_bad_content_ends_with_one_sentence_that_names_file_and_line(
     folder: Path, spoilt: tuple[str, str, str, str, str]
 ) -> None:
     file, right, wrong, at, said = spoilt
-    path = folder / file
+    path = content.paths(file, "en")[file]
     text = path.read_text("utf-8")
     assert right in text
     path.write_text(text.replace(right, wrong, 1), "utf-8")
     with pytest.raises(ContentError) as caught:
         loaded_and_checked(path)
     sentence = str(caught.value)
-    line = re.match(rf"content/en/{re.escape(file)}, line (\d+): ", sentence)
+    line = re.match(rf"{re.escape(str(path.relative_to(folder)))}, line (\d+): ", sentence)
     assert line is not None, sentence
     assert said in sentence
     assert sentence.endswith(".")
@@ -120,13 +123,13 @@ def test_a_change_of_a_file_is_seen_and_a_bad_one_leaves_what_was_there(
     monkeypatch.setattr(content, "CHECK_SECONDS", 0.0)
     refused: list[str] = []
     monkeypatch.setattr(content, "event", lambda what, *_, sentence: refused.append(f"{what}: {sentence}"))
-    claims = Content("claims/*.md", lambda texts: {text.key: claim(text) for text in texts})
-    path, before = folder / "claims" / "18-unchanged.md", claims["unchanged"].title
+    claims = Content("claims/*.md", partial(experiments_from, claim))
+    path, before = folder / "exhibits/claims/unchanged/words.md", claims["unchanged"].title
     path.write_text(path.read_text("utf-8").replace(before, "Said in another way."), "utf-8")
     assert claims["unchanged"].title == "Said in another way."
     path.write_text("nothing", "utf-8")
     assert claims["unchanged"].title == "Said in another way."
-    assert "18-unchanged.md, line 1" in refused[0]
+    assert "unchanged/words.md, line 1" in refused[0]
     assert list(claims)[:2] == ["by-hand", "spread-of-one"]
 
 
@@ -144,29 +147,31 @@ def test_everything_is_read_and_every_judge_is_somebodys() -> None:
     assert used == set(JUDGES)
 
 
-STATING = [path for room in ("claims", "lessons", "papers") for path in sorted((content.FOLDER / room).glob("*.md"))]
+STATING_KINDS = ("claims", "lessons", "papers")
+ENGLISH = {name: path for kind in ("md", "toml") for name, path in content.paths(f"**/*.{kind}", "en").items()}
+STATING = {name: path for name, path in ENGLISH.items() if kind_of(path) in STATING_KINDS}
 
 
-@pytest.mark.parametrize("path", STATING, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", STATING.values(), ids=STATING)
 def test_every_stated_number_is_measured_or_named(path: Path) -> None:
     check_numbers_named(read(path))
 
 
-TRANSLATED = sorted(
-    path
-    for path in content.FOLDER.parent.glob("*/**/*.*")
-    if content.FOLDER not in path.parents and path.name != "edition.toml"
-)
+TRANSLATED = {
+    f"{language}/{name}": (ENGLISH[name], path)
+    for language in content.editions()
+    for kind in ("md", "toml")
+    for name, path in content.paths(f"**/*.{kind}", language).items()
+    if name != "edition.toml" and path != ENGLISH[name]
+}
 
 
-@pytest.mark.parametrize("path", TRANSLATED, ids=lambda path: f"{path.parts[-2]}/{path.name}")
-def test_every_file_of_another_edition_fits_the_english_one(path: Path) -> None:
-    root = next(folder for folder in path.parents if folder.parent == content.FOLDER.parent)
-    english = content.FOLDER / path.relative_to(root)
+@pytest.mark.parametrize(("english", "path"), TRANSLATED.values(), ids=TRANSLATED)
+def test_every_file_of_another_edition_fits_the_english_one(english: Path, path: Path) -> None:
     made = merged_edition(read(english), read(path))
-    if english.parent.name in MAKERS:
+    if kind_of(english) in STATING_KINDS:
         check_numbers_named(merged_edition(read(english), read(path)))
-        assert MAKERS[english.parent.name](made).options == LESSONS[made.key].options
+        assert MAKERS[kind_of(english)](made).options == LESSONS[made.key].options
     assert english.name != "player.toml" or set(read(path).front["player"]) == set(read(english).front["player"])
 
 
@@ -183,8 +188,7 @@ def test_a_translation_that_does_not_fit_is_refused_and_its_page_stays_english(
 ) -> None:
     refused: list[str] = []
     monkeypatch.setattr(content, "event", lambda what, *_, **facts: refused.append(f"{what}: {facts}"))
-    path = folder.parent / "zh" / "lessons" / "01-vanishing.md"
-    path.parent.mkdir(parents=True)
+    path = folder / "content/zh/lessons/01-vanishing.md"
     path.write_text((ROOT / "content/zh/lessons/01-vanishing.md").read_text("utf-8").replace(right, wrong, 1), "utf-8")
     lessons = Content("lessons/*.md", lambda texts: {text.key: lesson(text) for text in texts})
     title = LESSONS["vanishing"].title

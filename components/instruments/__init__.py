@@ -61,7 +61,7 @@ def _by_name(texts: list[Document]) -> dict[str, Instrument]:
     for text in texts:
         front = Document(text.path, dict(text.front))
         by_name[front.take("name", str)] = Instrument(
-            text.key,
+            text.path.parent.name,
             front.take("order", int),
             text.title,
             badge=front.take("badge", str, "measured"),

@@ -1,4 +1,4 @@
-"""Common claims, each with the experiment that tests it, loaded from `content/en/claims/`."""
+"""Common claims, each with the experiment that tests it, loaded from `exhibits/claims/`."""
 
 from dataclasses import dataclass
 from functools import partial

@@ -1,4 +1,4 @@
-"""Judges of claims about placement, residual and initialisation. Texts: `content/en/claims/`.
+"""Judges of claims about placement, residual and initialisation. Texts: `exhibits/claims/`.
 
 Each gets the measured values by name and returns a Judgement: the verdict, the numbers that its text quotes (named in
 `@judge`), a table and, where there is one, a chart.

@@ -1,4 +1,4 @@
-"""Judges of claims about norms, batch norm and attention. Texts: `content/en/claims/`."""
+"""Judges of claims about norms, batch norm and attention. Texts: `exhibits/claims/`."""
 
 import numpy as np
 

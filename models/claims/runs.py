@@ -1,4 +1,4 @@
-"""Judges of claims about training, and about reading charts and averages. Texts: `content/en/claims/`."""
+"""Judges of claims about training, and about reading charts and averages. Texts: `exhibits/claims/`."""
 
 from collections.abc import Sequence
 
