@@ -22,6 +22,13 @@ def part(kind: str, name: str, file: str) -> ModuleType:
     return import_module(f"exhibits.{kind}.{name.replace('/', '.')}.{file}")
 
 
+def beside(words: Path, file: str) -> ModuleType | None:
+    """Imports a file of the exhibit that has these words, if it has one."""
+    kind, name = words.parts[-3:-1]
+    is_there = (FOLDER / kind / name / f"{file}.py").exists()
+    return import_module(f"exhibits.{kind}.{name}.{file}") if is_there else None
+
+
 def questions() -> dict[Question[Any], tuple[str, str]]:
     """The questions to the trainer that exhibits have in `answer.py`, each with its exhibit's kind and name."""
     return {

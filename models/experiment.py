@@ -19,7 +19,7 @@ import numpy as np
 from models import answers
 from models.answers import OF_TORCH, SIGNAL, Question
 from models.content import ContentError, Document, Texts, bind_settings, fill, placeholders
-from models.exhibits import questions
+from models.exhibits import beside, questions
 from models.lessons.glossary import ENTRIES, PAGES, key_of
 from models.spec import RunConfig
 from models.spec.bounds import MAX_SEEDS_PER_RUN
@@ -249,11 +249,13 @@ def experiment_fields(
     condition_heading: str = "",
     functions: Mapping[str, Numbers] = {},
 ) -> dict[str, Any]:
-    """Takes the fields of an Experiment, except its question, from a file.
+    """Takes the fields of an Experiment, except its question, from a file; its judge and numbers may lie beside it.
 
-    `options`: passed on to the judge. `functions`: those that compute numbers, by name. ContentError if something is
-    missing, unknown or of a wrong type.
+    `options`: passed on to the judge. `functions`: those that compute numbers, by name, where none lie beside the file.
+    ContentError if something is missing, unknown or of a wrong type.
     """
+    beside(text.path, "judge")  # registers it
+    numbers = beside(text.path, "numbers")
     settings = text.take("judge", dict)
     name = str(settings.pop("by", ""))
     if name not in JUDGES:
@@ -272,7 +274,7 @@ def experiment_fields(
         "key": text.key,
         "title": text.title,
         "options": tuple(options),
-        "sources": take_sources(text, functions),
+        "sources": take_sources(text, functions_of(numbers) if numbers else functions),
         "judge": bind_settings(text, judge.function, settings, options=options),
         "why": why,
         "papers": {name: paper_url(text, name, number) for name, number in text.take("papers", dict).items()},

@@ -14,10 +14,10 @@ from inspect import unwrap
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from models.claims import claims
 from models.content import FRONT, LEFT_ALONE, PLACEHOLDER, Document
+from models.exhibits import beside
 from models.experiment import JUDGES
-from models.papers import papers
+from models.papers import numbers as paper_numbers
 
 NUMBER = re.compile(
     r"(?<![A-Za-z_0-9.,/√])(?<![A-Za-z]-)(\d[\d,]*(?:\.\d+)?(?:e-?\d+)?)(?:/(\d+)(?![\w.]))?(?:\s?(%))?"
@@ -35,8 +35,6 @@ OPERATORS: dict[type, Callable[..., float]] = {
 }
 MATH_FUNCTIONS: dict[str, Callable[[float], float]] = {"sqrt": math.sqrt, "log": math.log}
 EXEMPT_NUMBERS = (0.0, 1.0)
-# By folder, the functions that compute numbers for its texts, beside the judge.
-FUNCTIONS: dict[str, Mapping[str, Callable[..., Any]]] = {"claims": claims.FUNCTIONS, "papers": papers.FUNCTIONS}
 
 
 def kind_of(path: Path) -> str:
@@ -57,8 +55,8 @@ def check_numbers_named(text: Document) -> None:
 
     `[stated]` may use the constants of the modules that judge the text or compute its numbers.
     """
-    functions = [*FUNCTIONS.get(kind_of(text.path), {}).values(), JUDGES[text.front["judge"]["by"]].function]
-    constants = {name: value for function in functions for name, value in unwrap(function).__globals__.items()}
+    numbers = beside(text.path, "numbers") or paper_numbers
+    constants = vars(numbers) | unwrap(JUDGES[text.front["judge"]["by"]].function).__globals__
     stated = text.take("stated", dict, {})
     text.take("order", int, 0)  # a place names no number
     named = {name: list(_values(text, name, value, constants)) for name, value in stated.items()}

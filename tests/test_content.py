@@ -38,7 +38,7 @@ ROOT = Path(__file__).parents[1]
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A copy of all words, that a test may spoil."""
     for room in ("content", "exhibits"):
-        shutil.copytree(ROOT / room, tmp_path / room, ignore=shutil.ignore_patterns("*.py", "__pycache__"))
+        shutil.copytree(ROOT / room, tmp_path / room, ignore=shutil.ignore_patterns("__pycache__"))
     monkeypatch.setattr(content, "FOLDER", tmp_path / "content/en")
     monkeypatch.setattr(content, "EXHIBITS", tmp_path / "exhibits")
     return tmp_path

@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 from functools import partial
 
-from models.claims import depth, layers, numbers, runs  # noqa: F401 (registers the judges)
 from models.claims.judging import FAILS, HOLDS, PARTLY, UNDECIDED
 from models.content import Content, Document
 from models.experiment import (
@@ -11,12 +10,10 @@ from models.experiment import (
     check_links,
     experiment_fields,
     experiments_from,
-    functions_of,
     take_topic,
 )
 
 TOPICS = ("norms", "batch norm", "placement", "residual", "initialisation", "attention", "training", "reading charts")
-FUNCTIONS = functions_of(numbers)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,7 +40,6 @@ def claim(text: Document) -> Claim:
             (HOLDS, FAILS, PARTLY),
             result_heading="What is measured",
             condition_heading="True only",
-            functions=FUNCTIONS,
         ),
     )
     text.require_all_taken()

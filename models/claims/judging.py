@@ -1,4 +1,4 @@
-"""Shared by the judges of claims: verdicts, and figures of a signal before training."""
+"""Shared by the judges of claims: verdicts, bounds, and figures of a signal before training."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -7,7 +7,7 @@ import numpy as np
 
 from models.answers import SignalAtInit
 from models.content import Texts
-from models.experiment import Lines
+from models.experiment import Judgement, Lines, Values, judge
 from models.insight.formula import geometric_mean
 from models.insight.outcome import final_loss
 from models.trace import Trace
@@ -19,6 +19,11 @@ FAILS = "the claim fails"
 PARTLY = "the claim holds only"
 UNDECIDED = "the claim is undecided"
 GUESSES = {"true": HOLDS, "false": FAILS, "true only if ...": PARTLY}  # verdict by option of a visitor's guess
+SAME_FACTOR = 1.5  # two sizes or branch shares within this factor count as the same
+MAX_VANISHED_SHARE = 0.1  # share of the gradient below which it has vanished
+SAME_RELATIVE = 1e-3  # relative difference up to which two results count as the same
+MAX_INDEPENDENT_CHANGE = 1e-6  # a smaller change of a result shows no dependence
+MAX_ROUNDING = 1e-9  # difference, relative to the result, that rounding explains
 
 
 def verdict(holds: Sequence[bool]) -> str:
@@ -66,3 +71,18 @@ def relative_gradient(signal: SignalAtInit) -> np.ndarray:
     """Gradient norm at each site relative to the last, (S,), geometric mean over seeds."""
     norm = geometric_mean(signal.grad_norm)
     return np.asarray(norm / norm[-1])
+
+
+@judge("gradients")
+def gradient_ratio(
+    values: Values, *, above: float = 0.0, below: float = np.inf, about: str = "", drawn: str = ""
+) -> Judgement:
+    """Gradient at the stream's start over that at its end, claimed to lie between `above` and `below`.
+
+    The claim covers nets whose names contain `about`; the chart shows those whose names contain `drawn`.
+    """
+    measured = {name: gradient(value) for name, value in values.items()}
+    table = {"net": list(measured), "gradient, start over end": list(measured.values())}
+    holds = [above < value < below for name, value in measured.items() if about in name]
+    lines = gradient_lines({name: value for name, value in values.items() if drawn in name})
+    return Judgement(verdict(holds), {"gradients": measured}, table, lines)

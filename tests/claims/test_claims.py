@@ -12,8 +12,8 @@ from streamlit.testing.v1 import AppTest
 
 from addnorm.words import number
 from components.player.experiment import lines_figure
+from exhibits.claims.he_keeps.judge import PRESERVED_FACTOR
 from models.claims.claims import CLAIMS
-from models.claims.depth import PRESERVED_FACTOR
 from models.claims.judging import FAILS, HOLDS, PARTLY, growth
 from models.experiment import JUDGES, Finding, Lines, Trained
 from models.insight.formula import geometric_mean

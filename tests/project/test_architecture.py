@@ -150,8 +150,6 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
         "models.answers",
         "models.content",
         "models.experiment",
-        "models.labs",
-        "models.lessons.judges",
         "models.spec",
         "models.trace",
         *NUMPY_SIDE,
