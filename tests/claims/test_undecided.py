@@ -13,7 +13,8 @@ from models.claims.judging import UNDECIDED
 from models.experiment import Finding, Trained
 from models.trace import Divergence, Trace
 from tests.app_page import words
-from tests.claims.test_claims import LONG, ending, gathered, opened, ran, short
+from tests.claims.kit import LONG, ending, gathered, short
+from tests.claims.test_claims import opened, ran
 from tests.experiments import value
 
 pytestmark = pytest.mark.usefixtures("trainer_in_this_process")
@@ -101,13 +102,6 @@ def test_the_step_of_a_divergence_stands_beside_the_verdict(key: str) -> None:
         assert "diverged at step 7" in said.sentence, name
         assert (said.answer == UNDECIDED) == (key not in NOT_LEARNED), name
     assert found
-
-
-def test_dead_units_of_a_net_that_diverged_decide_nothing() -> None:
-    trained = CLAIMS["dying-relu"].judge.keywords["trained"]
-    values = measured("dying-relu")
-    said = CLAIMS["dying-relu"].finding(values | {trained: replace(values[trained], divergence=DIVERGED)})
-    assert (said.answer, said.sentence) == (UNDECIDED, f"Not measured: “{trained}” diverged at step 7.")
 
 
 def test_a_divergence_after_the_rows_judged_counts_nothing() -> None:

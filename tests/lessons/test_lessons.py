@@ -1,6 +1,7 @@
 """The lessons: each net shows what its text says, each challenge has a solution that passes and a near miss that fails."""
 
 import json
+import math
 import re
 from types import SimpleNamespace
 from typing import Any
@@ -18,6 +19,7 @@ from models.spec.budget import budget_refusal, step_seconds
 from models.trace import Trace
 from models.training import Run
 from tests.app_page import by_link, charts, press, sound, words
+from tests.experiments import TRAINED, last_loss
 from tests.player_page import logs, panels, rests, runs
 from tests.traces import finished
 
@@ -71,6 +73,20 @@ def test_a_lessons_nets_bear_out_what_its_text_says(key: str) -> None:
     for name, trace in nets.items():
         end = f"{name}: {np.mean(trace.loss[-20:]):.3g}"
         assert (f"“{name}” diverged at step {trace.divergence.step}." if trace.divergence else end) in finding.sentence
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("key", LESSONS)
+def test_the_losses_that_a_lesson_tells_are_those_of_the_stand_alone_script(key: str) -> None:
+    lesson = LESSONS[key]
+    told = lesson.finding({name: finished(cfg) for name, cfg in lesson.nets.items()}).sentence
+    for name, cfg in lesson.nets.items():
+        said = re.search(rf"(?:; |steps: ){re.escape(name)}: ([\d.]+\d)", told)
+        if said is None:
+            assert f"“{name}” diverged" in told
+            assert not math.isfinite(last_loss(cfg))
+        else:
+            assert float(said[1]) == pytest.approx(last_loss(cfg), **TRAINED)
 
 
 @pytest.mark.full

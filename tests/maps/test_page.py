@@ -30,6 +30,7 @@ from models.spec.limits import LIMITS
 from models.training import Run
 from tests.app_page import PATIENCE, by_link, charts, labels, press, sound, words
 from tests.drawn import drawn
+from tests.experiments import TRAINED, last_loss, trained
 from tests.maps.test_maps import SMALL, made
 from tests.tables import table_of
 from tests.waiting import until
@@ -54,8 +55,26 @@ def test_every_run_of_a_prepared_map_is_recorded(key):
 
 @pytest.mark.full
 @pytest.mark.parametrize("key", PREPARED)
+def test_cells_of_a_prepared_map_are_those_of_the_stand_alone_script(key):
+    """Of each arrangement the first cell: 120 to 800 steps. All runs of a map would take hours."""
+    spec, kept = PREPARED[key].spec, recording(key)
+    assert kept is not None
+    for name in spec.arrangements:
+        x, y = spec.x.values[0], spec.y.values[0]
+        recorded = next(one for one in kept.outcomes if (one.arrangement, one.x, one.y, one.seed) == (name, x, y, 0))
+        cfg = spec.config(name, x, y)
+        grads = trained(cfg)["grad_rms"][0]
+        assert recorded.gradient_ratio == pytest.approx(math.log10(grads[0] / grads[-1]), abs=1e-3)
+        if recorded.final_loss is not None:
+            low = 0.2 * math.log(TASKS[cfg.task].classes)  # below it the digits of a loss on its way down are chance
+            learned = recorded.final_loss < low and last_loss(cfg) < low
+            assert learned or recorded.final_loss == pytest.approx(last_loss(cfg), **TRAINED)
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("key", PREPARED)
 def test_three_cells_of_a_prepared_map_come_out_as_recorded(key):
-    """Of the map whose runs are long one cell: `tests/claims/test_rows.py` has others."""
+    """Of the map whose runs are long one cell."""
     spec, kept = PREPARED[key].spec, recording(key)
     rows = spec.y.values
     places = [(spec.arrangements[0], spec.x.values[0], rows[0]), (spec.arrangements[-1], spec.x.values[1], rows[1]),
