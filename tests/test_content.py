@@ -78,7 +78,7 @@ SPOILT = [  # file, what is replaced, by what, where the fault is, and what it s
     ("claims/spread_of_one.md", '"FEATURES"', '"FEATURE"', "features =", "cannot be computed: KeyError"),
     ("claims/spread_of_one.md", '"FEATURES"', "\"open('x')\"", "features =", "cannot be computed: KeyError"),
     ("claims/covariate_shift.md", "tokens = 256", "tokens = 256\nrows = 9", "rows", "no sentence states “rows”"),
-    ("papers/02-order-and-chaos.md", '"PROFILE_WIDTH"', '"PLANE_WIDTH"', "width 400", "the number 400 is neither"),
+    ("papers/order_and_chaos.md", '"PROFILE_WIDTH"', '"PLANE_WIDTH"', "width 400", "the number 400 is neither"),
     ("lessons/03-skip.md", '= ["without"]', '= ["with out"]', "with out", "there is no net “with out”"),
     ("lessons/03-skip.md", "loss_within", "loss_without", "loss_without", "there is no goal “loss_without”"),
     ("lessons/03-skip.md", "Sublayer.forward", "Sublayer.nowhere", "code", "has no Sublayer.nowhere"),

@@ -1,4 +1,4 @@
-"""Results of papers, each with the set-up that reproduces it at toy scale, loaded from `content/en/papers/`."""
+"""Results of papers, each with the set-up that reproduces it at toy scale, loaded from `exhibits/papers/`."""
 
 import json
 import math

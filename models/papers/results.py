@@ -1,4 +1,4 @@
-"""Judges of papers on depth, initialisation, norms and attention. Texts: `content/en/papers/`.
+"""Judges of papers on depth, initialisation, norms and attention. Texts: `exhibits/papers/`.
 
 A judge gives `judge_statements` one number per seed for each statement of its card.
 """

@@ -1,4 +1,4 @@
-"""Judges of papers on training steps: updates, learning rates, sharpness. Texts: `content/en/papers/`."""
+"""Judges of papers on training steps: updates, learning rates, sharpness. Texts: `exhibits/papers/`."""
 
 from typing import Any
 

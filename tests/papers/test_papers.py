@@ -4,6 +4,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import cache
+from pathlib import Path
 from time import sleep
 from typing import Any
 
@@ -149,10 +150,11 @@ def test_a_topic_has_its_papers_and_all_of_them_are_those_of_some_topic() -> Non
     assert all(one.cannot and one.result for one in PAPERS.values())
 
 
-def test_a_file_that_names_a_net_that_there_is_not_or_no_topic_is_refused(tmp_path: Any, monkeypatch: Any) -> None:
-    text = (content.FOLDER / "papers" / "03-last-gradient.md").read_text("utf-8")
+def test_a_file_that_names_a_net_that_there_is_not_or_no_topic_is_refused(tmp_path: Path, monkeypatch: Any) -> None:
+    words = "exhibits/papers/last_gradient/words.md"
+    text = Path(words).read_text("utf-8")
     monkeypatch.setattr(content, "FOLDER", tmp_path / "content" / "en")
-    path = tmp_path / "content" / "en" / "03-last-gradient.md"
+    path = tmp_path / words
     path.parent.mkdir(parents=True)
     for right, wrong, said in (
         ('"pre-LN, 16, seed 0"]', '"pre-LN, 17"]', "there is no net “pre-LN, 17”"),
