@@ -247,12 +247,10 @@ def experiment_fields(
     result_heading: str,
     early_heading: str = "",
     condition_heading: str = "",
-    functions: Mapping[str, Numbers] = {},
 ) -> dict[str, Any]:
     """Takes the fields of an Experiment, except its question, from a file; its judge and numbers may lie beside it.
 
-    `options`: passed on to the judge. `functions`: those that compute numbers, by name, where none lie beside the file.
-    ContentError if something is missing, unknown or of a wrong type.
+    `options`: passed on to the judge. ContentError if something is missing, unknown or of a wrong type.
     """
     beside(text.path, "judge")  # registers it
     numbers = beside(text.path, "numbers")
@@ -274,7 +272,7 @@ def experiment_fields(
         "key": text.key,
         "title": text.title,
         "options": tuple(options),
-        "sources": take_sources(text, functions_of(numbers) if numbers else functions),
+        "sources": take_sources(text, functions_of(numbers) if numbers else {}),
         "judge": bind_settings(text, judge.function, settings, options=options),
         "why": why,
         "papers": {name: paper_url(text, name, number) for name, number in text.take("papers", dict).items()},

@@ -17,7 +17,6 @@ from typing import Any, NamedTuple
 from models.content import FRONT, LEFT_ALONE, PLACEHOLDER, Document
 from models.exhibits import beside
 from models.experiment import JUDGES
-from models.papers import numbers as paper_numbers
 
 NUMBER = re.compile(
     r"(?<![A-Za-z_0-9.,/√])(?<![A-Za-z]-)(\d[\d,]*(?:\.\d+)?(?:e-?\d+)?)(?:/(\d+)(?![\w.]))?(?:\s?(%))?"
@@ -55,8 +54,8 @@ def check_numbers_named(text: Document) -> None:
 
     `[stated]` may use the constants of the modules that judge the text or compute its numbers.
     """
-    numbers = beside(text.path, "numbers") or paper_numbers
-    constants = vars(numbers) | unwrap(JUDGES[text.front["judge"]["by"]].function).__globals__
+    numbers = beside(text.path, "numbers")
+    constants = (vars(numbers) if numbers else {}) | unwrap(JUDGES[text.front["judge"]["by"]].function).__globals__
     stated = text.take("stated", dict, {})
     text.take("order", int, 0)  # a place names no number
     named = {name: list(_values(text, name, value, constants)) for name, value in stated.items()}

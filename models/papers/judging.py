@@ -1,4 +1,4 @@
-"""Shared by the judges of papers: statements with bounds, their verdict from the seeds' interval, fits on log axes."""
+"""Shared by the judges of papers: statements with bounds, their verdict from the seeds' interval, fits, curves."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -22,6 +22,8 @@ UNDECIDED = "undecided"
 # Two-sided 95 % quantiles of Student's t by degrees of freedom, and of the normal distribution.
 T_QUANTILES = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262)
 NORMAL_QUANTILE = 1.960
+LOSS_STEPS = 5  # steps that a point of a training curve averages
+FINAL_STEPS = 20  # steps that a final loss averages
 
 Statements = list[dict[str, Any]]  # of a card: arguments of Statement
 
@@ -140,3 +142,19 @@ def per_layer(squares: np.ndarray) -> np.ndarray:
     """Factor per layer of each row of mean squares (K, L), by least squares on a log axis, (K,)."""
     rows = np.log(np.asarray(squares, float))
     return np.asarray(np.exp(np.polyfit(np.arange(rows.shape[1]), rows.T, 1)[0]))
+
+
+def geometric_mean(values: np.ndarray, axis: int | None = None) -> np.ndarray:
+    return np.asarray(np.exp(np.log(values).mean(axis)))
+
+
+def curve(traces: list[Trace]) -> np.ndarray:
+    """Training loss, mean over seeds and over LOSS_STEPS steps each."""
+    shortest = min(len(trace.loss) for trace in traces) // LOSS_STEPS
+    loss = np.mean([trace.loss[: shortest * LOSS_STEPS] for trace in traces], axis=0, dtype=np.float64)
+    return np.asarray(loss.reshape(shortest, LOSS_STEPS).mean(1))
+
+
+def curve_steps(curves: Mapping[str, np.ndarray]) -> tuple[str, ...]:
+    """Labels of the curves' points: the first step of each."""
+    return tuple(str(LOSS_STEPS * index) for index in range(max(len(curve) for curve in curves.values())))

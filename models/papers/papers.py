@@ -18,18 +18,15 @@ from models.experiment import (
     check_links,
     experiment_fields,
     experiments_from,
-    functions_of,
     take_topic,
 )
 from models.insight.words import number
 from models.maps.prepared import CHECKS_KEY, PREPARED
-from models.papers import numbers, results, updates  # noqa: F401 (registers the judges)
 from models.papers.judging import HOLDS, NOT_HERE, PARTLY, UNDECIDED
 from models.spec import RunConfig
 
 TESTED_FILE = Path(__file__).with_name("tested.json")  # written by `python -m benchmarks.papers FILE`
 TOPICS = ("depth", "initialisation", "norms", "placement", "attention", "training")
-FUNCTIONS = functions_of(numbers)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -122,7 +119,6 @@ def paper(text: Document) -> Paper:
             (HOLDS, PARTLY, NOT_HERE),
             result_heading="What is measured",
             condition_heading="Because",
-            functions=FUNCTIONS,
         ),
     )
     text.require_all_taken()
