@@ -142,10 +142,11 @@ class Experiment:
 
     Texts with placeholders: `result_text` states the result, `early_text` the result before training if the question is
     about that, `condition_text` the condition of an option that holds in part. `papers`: URL by name.
-    `words`: translations of options and nets. `order`: place among its kind.
+    `order`: place among its kind. `words`: translations of options and nets.
     """
 
     key: str
+    order: int
     title: str
     question: str
     options: tuple[str, ...]
@@ -157,7 +158,6 @@ class Experiment:
     early_text: str = ""
     condition_text: str = ""
     words: Mapping[str, str] = field(default_factory=dict)
-    order: int = 0
     undecided: ClassVar[str] = ""  # answer if a number that decides is missing; empty where a judge needs none
 
     def word(self, name: str) -> str:
@@ -277,7 +277,7 @@ def experiment_fields(
         "why": why,
         "papers": {name: paper_url(text, name, number) for name, number in text.take("papers", dict).items()},
         "words": text.take("words", dict, {}),
-        "order": text.take("order", int, 0),
+        "order": text.take("order", int),
         **texts,
     }
 

@@ -57,7 +57,7 @@ def check_numbers_named(text: Document) -> None:
     numbers = beside(text.path, "numbers")
     constants = (vars(numbers) if numbers else {}) | unwrap(JUDGES[text.front["judge"]["by"]].function).__globals__
     stated = text.take("stated", dict, {})
-    text.take("order", int, 0)  # a place names no number
+    text.take("order", int)  # a place names no number
     named = {name: list(_values(text, name, value, constants)) for name, value in stated.items()}
     exempt = [*EXEMPT_NUMBERS, *_numbers_within(text.front)]
     stated_names = set()

@@ -67,23 +67,23 @@ SPOILT = [  # file, what is replaced, by what, where the fault is, and what it s
     ("claims/spread_of_one.md", '"spreads"', '"spraeds"', "spraeds", "nothing computes “spraeds”"),
     ("claims/unchanged.md", "six seeds, 32 blocks", "six seeds, 33 blocks", "33", "the number 33 is neither"),
     (
-        "lessons/03-skip.md",
+        "lessons/skip.md",
         "size of its input, with",
         "size of its input, 40 %, with",
         "40 %",
         "the number 40 % is neither",
     ),
-    ("lessons/01-vanishing.md", "1.5e-5", "1.6e-5", "1.6e-5", "the number 1.6e-5 is neither"),
+    ("lessons/vanishing.md", "1.5e-5", "1.6e-5", "1.6e-5", "the number 1.6e-5 is neither"),
     ("claims/spread_of_one.md", "+ 1e-5)", "+ 1e-4)", "0.688", "the number 0.688 is neither"),
     ("claims/spread_of_one.md", '"FEATURES"', '"FEATURE"', "features =", "cannot be computed: KeyError"),
     ("claims/spread_of_one.md", '"FEATURES"', "\"open('x')\"", "features =", "cannot be computed: KeyError"),
     ("claims/covariate_shift.md", "tokens = 256", "tokens = 256\nrows = 9", "rows", "no sentence states “rows”"),
     ("papers/order_and_chaos.md", '"PROFILE_WIDTH"', '"PLANE_WIDTH"', "width 400", "the number 400 is neither"),
-    ("lessons/03-skip.md", '= ["without"]', '= ["with out"]', "with out", "there is no net “with out”"),
-    ("lessons/03-skip.md", "loss_within", "loss_without", "loss_without", "there is no goal “loss_without”"),
-    ("lessons/03-skip.md", "Sublayer.forward", "Sublayer.nowhere", "code", "has no Sublayer.nowhere"),
-    ("lessons/03-skip.md", '"grad_rms"', '"grad"', "charts", "there is no chart “grad”"),
-    ("lessons/03-skip.md", "target = 0.1", "target = 0.1, by = 2", "loss_within", "unexpected keyword"),
+    ("lessons/skip.md", '= ["without"]', '= ["with out"]', "with out", "there is no net “with out”"),
+    ("lessons/skip.md", "loss_within", "loss_without", "loss_without", "there is no goal “loss_without”"),
+    ("lessons/skip.md", "Sublayer.forward", "Sublayer.nowhere", "code", "has no Sublayer.nowhere"),
+    ("lessons/skip.md", '"grad_rms"', '"grad"', "charts", "there is no chart “grad”"),
+    ("lessons/skip.md", "target = 0.1", "target = 0.1, by = 2", "loss_within", "unexpected keyword"),
     ("glossary.toml", '"branch share"', '"branch chair"', "branch chair", "there is no term “branch chair”"),
     ("glossary.toml", "{collapsed:g}", "{collapse:g}", "{collapse", "nothing measured is called “collapse”"),
     ("help.toml", 'net = "', "net = 3 # ", "net = 3", "net must be a text"),
@@ -188,20 +188,20 @@ def test_a_translation_that_does_not_fit_is_refused_and_its_page_stays_english(
 ) -> None:
     refused: list[str] = []
     monkeypatch.setattr(content, "event", lambda what, *_, **facts: refused.append(f"{what}: {facts}"))
-    path = folder / "content/zh/lessons/01-vanishing.md"
-    path.write_text((ROOT / "content/zh/lessons/01-vanishing.md").read_text("utf-8").replace(right, wrong, 1), "utf-8")
-    lessons = Content("lessons/*.md", lambda texts: {text.key: lesson(text) for text in texts})
+    path = folder / "exhibits/lessons/vanishing/words.zh.md"
+    path.write_text(path.read_text("utf-8").replace(right, wrong, 1), "utf-8")
+    lessons = Content("lessons/*.md", partial(experiments_from, lesson))
     title = LESSONS["vanishing"].title
     monkeypatch.setattr(content, "edition", lambda: "zh")
     assert lessons["vanishing"].title == title
-    assert "content/zh/lessons/01-vanishing.md, line " in refused[0]
+    assert "exhibits/lessons/vanishing/words.zh.md, line " in refused[0]
     assert said in refused[0]
 
 
 def test_an_edition_is_read_in_its_language_and_what_it_lacks_in_english(monkeypatch: pytest.MonkeyPatch) -> None:
     logged: list[dict[str, Any]] = []
     monkeypatch.setattr(content, "event", lambda what, *_, **facts: logged.append({"what": what, **facts}))
-    lessons = Content("lessons/*.md", lambda texts: {text.key: lesson(text) for text in texts})
+    lessons = Content("lessons/*.md", partial(experiments_from, lesson))
     english = lessons["vanishing"]
     assert english.word("4 blocks") == "4 blocks"
     monkeypatch.setattr(content, "edition", lambda: "zh")
@@ -210,7 +210,7 @@ def test_an_edition_is_read_in_its_language_and_what_it_lacks_in_english(monkeyp
     assert own.title != english.title
     assert own.word("4 blocks") == "4 个块"
     assert lessons["exploding"].why == LESSONS["exploding"].why
-    untranslated = {"what": "content_untranslated", "language": "zh", "lacks": 9, "first": "02-exploding.md"}
+    untranslated = {"what": "content_untranslated", "language": "zh", "lacks": 9, "first": "batch.md"}
     assert untranslated in logged, "a page that another test opened in this process may log its own too"
 
 

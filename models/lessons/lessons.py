@@ -1,4 +1,4 @@
-"""The lessons in order, loaded from `content/en/lessons/`."""
+"""The lessons in order, loaded from `exhibits/lessons/`."""
 
 import re
 from dataclasses import dataclass

@@ -20,11 +20,9 @@ from models.insight.comparison import signal_sentence
 from models.labs.attention import linearity_errors
 from models.labs.residual import run_sublayers
 from models.lessons.judges import OTHERWISE, number_of_a_net, size_over_depth, which_learn
-from models.lessons.lessons import LESSONS
 from models.spec import RunConfig
 from models.spec.cautions import ZERO_LAST, config_caution
 from models.training import profile_at_init
-from tests.traces import finished
 
 
 def layer_norm(x: Tensor) -> Tensor:
@@ -108,17 +106,6 @@ def test_a_closed_branch_with_a_norm_behind_it_adds_a_full_vector_after_one_upda
     for placement, warned in (("sandwich", True), ("res-post-norm", True), ("pre-norm", False), ("post-norm", False)):
         assert ((config_caution(RunConfig(placement=placement, init="zero last")) or "") == ZERO_LAST) == warned
     assert config_caution(RunConfig(placement="sandwich", norm="dynamic tanh", init="zero last")) is None
-
-
-@pytest.mark.full
-def test_lesson_8s_plain_net_is_slow_and_its_samples_are_less_alike_than_those_of_the_net_that_learns() -> None:
-    plain, _, normed = (finished(cfg) for cfg in LESSONS["init"].nets.values())
-    start, end = (float(plain.frames[at].sample_cosine[-1]) for at in (0, -1))
-    assert f"{start:.2f}" in LESSONS["init"].why
-    assert end < 0.7
-    assert min(float(frame.sample_cosine[-1]) for frame in normed.frames) > 0.9
-    assert normed.loss[-20:].mean() < 0.1
-    assert plain.loss[-20:].mean() > np.log(10) / 2
 
 
 # --- attention and norms ---

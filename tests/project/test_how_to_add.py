@@ -314,9 +314,10 @@ The RMS of the shortest and of the longest token of the batch at every site of t
     ],
     "A lesson": [
         Edit(
-            "content/en/lessons/11-narrow.md",
+            "exhibits/lessons/narrow/words.md",
             "",
             """+++
+order = 11
 options = ["about as large, within a factor of 10", "more than 10 times as large"]
 charts = ["act_rms", "loss"]
 code = "models/nets/sublayer.py Sublayer.forward"
@@ -364,14 +365,20 @@ Reach a loss of 1 within 20 steps. You may change only the learning rate.
 """,
         ),
         Edit(
-            "tests/lessons/test_lessons.py",
-            "}\n# A solution and a near miss",
-            '    "narrow": ("about as large, within a factor of 10", "The signal"),\n',
-        ),
-        Edit(
-            "tests/lessons/test_lessons.py",
-            "}\n\n\n# Whose nets train",
-            '    "narrow": ({"lr": 0.03}, {"lr": 0.001}),\n',
+            "exhibits/lessons/narrow/test_narrow.py",
+            "",
+            '''"""Tests the lesson: Narrow."""
+
+from tests.lessons.kit import shows, solved_by
+
+
+def test_the_nets_bear_out_what_is_told() -> None:
+    shows("narrow", "about as large, within a factor of 10", "The signal")
+
+
+def test_a_solution_passes_and_a_near_miss_does_not() -> None:
+    solved_by("narrow", {"lr": 0.03}, near_miss={"lr": 0.001})
+''',
         ),
     ],
     "A placement": [
@@ -633,7 +640,7 @@ print("taken")
 def test_the_projects_own_tests_hold_with_each(copy: Path) -> None:
     """The equations, spreads and lessons by hand, and the registries and answers that must be complete."""
     does(
-        copy, "", "-m", "pytest", "-n", "0", "-q", "-x", "-o", "addopts=", "exhibits/labs/gradients",
+        copy, "", "-m", "pytest", "-n", "0", "-q", "-x", "-o", "addopts=", "exhibits/labs/gradients", "exhibits/lessons/narrow",
         *(f"tests/{name}.py" for name in (
             "nets/test_placements", "nets/test_initialisation", "nets/test_branches", "nets/test_nets", "service/test_answers",
             "lessons/test_lessons", "tasks/test_tasks", "spec/test_spec", "charts/test_diagram", "export/test_script",
@@ -651,5 +658,6 @@ def test_readme_names_the_files_that_were_touched(kind: str) -> None:
     always = re.split(r"\.\s", said)[0]  # what follows is for some of its kind
     named = set(re.findall(r"`([\w/.<>]+(?:\.py|\.toml|/))`", always))
     new = {str(Path(edit.file).parent) + "/" for edit in ADDED[kind] if not edit.before}
+    new = {re.sub(r"^(exhibits/\w+/)\w+", r"\1<name>", folder) for folder in new}
     touched = {edit.file for edit in ADDED[kind] if edit.before}
-    assert {name.replace("<name>", "lengths") for name in named} == touched | new
+    assert named == touched | new
