@@ -142,7 +142,7 @@ class Experiment:
 
     Texts with placeholders: `result_text` states the result, `early_text` the result before training if the question is
     about that, `condition_text` the condition of an option that holds in part. `papers`: URL by name.
-    `order`: place among its kind. `words`: translations of options and nets.
+    `order`: place among its kind. `words`: translations of options and nets. `topic`: empty for a kind without topics.
     """
 
     key: str
@@ -158,6 +158,7 @@ class Experiment:
     early_text: str = ""
     condition_text: str = ""
     words: Mapping[str, str] = field(default_factory=dict)
+    topic: str = ""
     undecided: ClassVar[str] = ""  # answer if a number that decides is missing; empty where a judge needs none
 
     def word(self, name: str) -> str:
@@ -174,6 +175,17 @@ class Experiment:
             if source.cfg not in configs.values():
                 configs[name] = source.cfg
         return configs
+
+    @property
+    def opened(self) -> dict[str, RunConfig]:
+        """The nets by name that the link opens."""
+        return self.nets
+
+    @property
+    def opened_seeds(self) -> int:
+        """Seeds with which the link opens them, so that it opens the runs that the card trains."""
+        sources = [self.sources[name] for name in self.opened]
+        return max((source.seeds for source in sources if isinstance(source, Trained)), default=1)
 
     def judged(self, values: Values) -> Judgement:
         """What the judge decides; `undecided`, with the reason, if one of its numbers is NaN, which refutes nothing."""
@@ -244,14 +256,20 @@ def experiment_fields(
     text: Document,
     options: Any,
     *,
-    result_heading: str,
+    question_heading: str,
+    topics: Sequence[str] = (),
+    result_heading: str = "What is measured",
     early_heading: str = "",
     condition_heading: str = "",
 ) -> dict[str, Any]:
-    """Takes the fields of an Experiment, except its question, from a file; its judge and numbers may lie beside it.
+    """Takes the fields of an Experiment from a file; its judge and numbers may lie beside it.
 
-    `options`: passed on to the judge. ContentError if something is missing, unknown or of a wrong type.
+    `options`: passed on to the judge. `topics`: of which the file names one. ContentError if something is missing,
+    unknown or of a wrong type.
     """
+    topic = text.take("topic", str) if topics else ""
+    if topics and topic not in topics:
+        raise text.fault(f"the topic is one of {', '.join(topics)}", "topic")
     beside(text.path, "judge")  # registers it
     numbers = beside(text.path, "numbers")
     settings = text.take("judge", dict)
@@ -265,12 +283,14 @@ def experiment_fields(
         "condition_text": text.section(condition_heading, ""),
     }
     text.check(texts.values(), judge.numbers)
-    why = text.section("Why")
-    check_links(text, why)
+    question, why = text.section(question_heading), text.section("Why")
+    check_links(text, question, why)
     text.take("stated", dict, {})  # for those who check the sentences
     return {
         "key": text.key,
         "title": text.title,
+        "question": question,
+        "topic": topic,
         "options": tuple(options),
         "sources": take_sources(text, functions_of(numbers) if numbers else {}),
         "judge": bind_settings(text, judge.function, settings, options=options),
@@ -280,14 +300,6 @@ def experiment_fields(
         "order": text.take("order", int),
         **texts,
     }
-
-
-def take_topic(text: Document, topics: Sequence[str]) -> str:
-    """A file's topic; ContentError if it is not one of `topics`."""
-    topic = text.take("topic", str)
-    if topic not in topics:
-        raise text.fault(f"the topic is one of {', '.join(topics)}", "topic")
-    return topic
 
 
 def take_sources(text: Document, functions: Mapping[str, Numbers]) -> dict[str, Source]:

@@ -11,7 +11,7 @@ st.title("Common claims", anchor=False)
 state = following.shown_state()
 if state is None:
     st.markdown("Choose a claim, guess whether it is true, and press Run: the numbers decide.")
-claim = page.chosen_claim()
+claim = page.DECK.chosen()
 if state is not None and claim_of(state.stop):
     page.draw_in_class(CLAIMS[claim_of(state.stop)], state)
 elif claim is not None:

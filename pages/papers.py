@@ -8,7 +8,7 @@ st.title("Papers", anchor=False)
 st.markdown(
     "Published results, each run here at small scale: choose one, run it, compare your numbers with the paper's."
 )
-paper = page.chosen_paper()
+paper = page.DECK.chosen()
 if paper is None:
     page.draw_grid()
 else:

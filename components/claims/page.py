@@ -1,23 +1,27 @@
 """The page Common claims: claims as a grid of cards; the open one asks for a guess, then runs its experiment."""
 
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Any
 
 import streamlit as st
 
-from components.claims import run
-from components.classroom import board
+from components.classroom import answers, board, following, homework
 from components.controls import form
-from components.shell import cards, projector, session, waiting
-from components.shell.text import with_explained_words
-from models.claims.claims import CLAIMS, TOPICS, Claim, search_claims
+from components.experiments.deck import ALL, Deck, Outcome
+from components.shell import projector, session
+from components.shell.hidden_parts import is_hidden
+from components.shell.related import link_to_labs
+from components.shell.text import badge, draw_explanation, with_explained_words
+from models.claims.claims import CLAIMS, TOPICS, Claim
+from models.claims.judging import GUESSES, PARTLY, UNDECIDED
+from models.content import phrase
+from models.experiment import Finding
 from models.lessons.board import ClassState
 from models.spec.knob import Knob
 from models.spec.settings import Settings
 
 KEY = "claim"  # of the form, and the URL parameter
-CHOICE = "claim_choice"  # session key of the open claim
-ALL = "all topics"
+ANSWER_HIDDEN = "This link hides the answer: do the numbers support your guess?"
 
 
 @dataclass(frozen=True)
@@ -29,9 +33,7 @@ class ClaimsShown(Settings):
     topic: Annotated[str, Knob("Topic", choices=dict.fromkeys([ALL, *TOPICS]), width=200)] = ALL
 
 
-def chosen_claim() -> Claim | None:
-    """The claim that the address names."""
-    return CLAIMS.get(str(form.keep(ClaimsShown, KEY, only=["choice"], legal={"choice": list(CLAIMS)}).choice))
+DECK = Deck(KEY, CLAIMS, ClaimsShown)
 
 
 def draw_grid() -> None:
@@ -40,14 +42,12 @@ def draw_grid() -> None:
     with row:
         shown = form.draw(ClaimsShown, KEY, only=["search"], places=[row], placeholder="warm-up, eps, batch ...")
         topic = form.draw(ClaimsShown, KEY, only=["topic"], places=[row]).topic
-        matches = search_claims(shown.search, "" if topic == ALL else topic)
+        matches = DECK.matching(topic, shown.search)
         st.caption(f"{len(matches)} of {len(CLAIMS)} claims")
     if not matches:
         st.info("No claim contains all these words.")
         return
-    by_title = {_title(claim): claim for claim in matches}
-    deck = [cards.ChoiceCard(title, claim.topic, mark=run.guess_mark(claim)) for title, claim in by_title.items()]
-    cards.draw_cards("Claim", deck, None, key="claims", choose=lambda title: _open(by_title[title].key))
+    DECK.draw_cards({_title(claim): claim for claim in matches}, lambda claim: claim.topic)
 
 
 def draw_in_class(claim: Claim, state: ClassState) -> None:
@@ -55,26 +55,69 @@ def draw_in_class(claim: Claim, state: ClassState) -> None:
     text = f"**“{claim.title}”** {with_explained_words(claim.question)}"
     if state.open_questions:
         if projector.is_on():
-            board.draw_question(state, text, lambda: run.draw_blocks(claim))
+            board.draw_question(state, text, lambda: DECK.draw_blocks(claim))
             return
         board.draw_question(state, text, lambda: None)
-        run.draw_blocks(claim)  # below, because a phone shows the options first
+        DECK.draw_blocks(claim)  # below, because a phone shows the options first
         return
     st.markdown(text)
-    waiting.poll_while(f"claim_{claim.key}", lambda: run.draw_revealed(claim, state.stop))
+    DECK.draw_run(claim, lambda claim: _draw_votes(claim, state.stop))
 
 
 def draw(claim: Claim) -> None:
     """Draws claim and experiment; the truth appears after a guess and the run."""
-    cards.draw_navigation("claim", list(CLAIMS), claim.key, _open)
+    DECK.draw_navigation(claim)
     st.subheader(f"“{claim.title}”", anchor=False)
     st.markdown(f"**Experiment.** {with_explained_words(claim.question)}")
-    waiting.poll_while(f"claim_{claim.key}", lambda: run.draw(claim))
+    DECK.draw_run(claim, _draw_experiment)
 
 
 def _title(claim: Claim) -> str:
     return f"{list(CLAIMS).index(claim.key) + 1}. {claim.title.replace('`', '')}"
 
 
-def _open(key: str | None) -> None:
-    session.set_widget(CHOICE, key)
+def _draw_votes(claim: Claim, question: str) -> Outcome:
+    """Draws a class's votes and the verdict of the experiment, which runs until there is one."""
+    is_gathering, finding = DECK.gather(claim)
+    st.markdown(phrase("The class guessed"))
+    board.draw_guesses(following.code(), question, answers.option_of(finding), following.member())
+    if finding is not None:
+        _draw_verdict(claim, finding)
+    return is_gathering, finding
+
+
+def _draw_experiment(claim: Claim) -> Outcome:
+    """Draws guess, button, progress and verdict."""
+    key, was_started = f"claim_{claim.key}_guess", DECK.running(claim).get()
+
+    def note() -> None:
+        homework.note(f"Guess at “{claim.title}”: {session.widget_value(key)}")
+
+    settings: dict[str, Any] = {"key": key, "disabled": was_started, "persist_state": "session"}
+    guess = st.segmented_control("True or false?", list(GUESSES), **settings)
+    is_gathering, finding = DECK.draw_button(claim, hint="" if guess else "Guess first.", begin=note)
+    if finding is not None and is_hidden("answers"):
+        st.info(ANSWER_HIDDEN)
+    elif finding is not None:
+        _draw_verdict(claim, finding, str(guess))
+        with st.expander("What is true"):
+            draw_explanation(claim.why, "recorded" if claim.nets else "formula", claim.papers)
+    if (finding is not None or not was_started) and not is_hidden("answers"):  # these pages show verdicts
+        DECK.draw_links(claim)
+        link_to_labs(claim)
+    return is_gathering, finding
+
+
+def _draw_verdict(claim: Claim, finding: Finding, guess: str = "") -> None:
+    """Draws the verdict and, if there is a visitor's guess, whether that was right, which marks the claim's card."""
+    condition = f" {finding.condition}" if finding.answer == PARTLY else ""
+    verdict = f"{finding.answer}{condition}."
+    scored = f"**{verdict[:1].upper()}{verdict[1:]}**"
+    if guess and finding.answer != UNDECIDED:
+        is_right = GUESSES.get(guess) == finding.answer
+        DECK.mark(claim).put("✓" if is_right else "✗")
+        scored = f":material/cancel: **You guessed “{guess}”. Not quite: {verdict}**"
+        if is_right:
+            scored = f":material/check_circle: **You were right: {verdict}**"
+    origin = "" if finding.answer == UNDECIDED else badge(claim.badge)
+    st.markdown(f"{scored} {with_explained_words(finding.sentence)} {origin}")

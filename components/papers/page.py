@@ -6,17 +6,26 @@ from typing import Annotated
 import streamlit as st
 
 from components.controls import form
-from components.papers import run
-from components.shell import cards, session, waiting
+from components.experiments.deck import ALL, Deck, Outcome
+from components.shell.hidden_parts import is_hidden
+from components.shell.link import MAPS
+from components.shell.text import badge, named_table, with_badge, with_explained_words
 from models.content import Texts
-from models.papers.papers import PAPERS, TOPICS, Paper, papers_on
+from models.experiment import Finding
+from models.papers.judging import HOLDS, NOT_HERE, PARTLY, UNDECIDED
+from models.papers.papers import PAPERS, TOPICS, Paper
 from models.spec.knob import Knob
 from models.spec.settings import Settings
 
 TEXTS = Texts("papers")
-
-KEY, CHOICE = "paper", "paper_choice"
-ALL = "all topics"
+KEY = "paper"  # of the form, and the URL parameter
+ICONS = {
+    HOLDS: ":material/check_circle:",
+    NOT_HERE: ":material/cancel:",
+    PARTLY: ":material/rule:",
+    UNDECIDED: ":material/help:",
+}
+MARKS = {HOLDS: "✓", NOT_HERE: "✗", PARTLY: "≈", UNDECIDED: "?"}
 
 
 @dataclass(frozen=True)
@@ -27,9 +36,7 @@ class PapersShown(Settings):
     topic: Annotated[str, Knob("Topic", choices=dict.fromkeys([ALL, *TOPICS]), width=200)] = ALL
 
 
-def chosen_paper() -> Paper | None:
-    """The paper that the address names."""
-    return PAPERS.get(str(form.keep(PapersShown, KEY, only=["choice"], legal={"choice": list(PAPERS)}).choice))
+DECK = Deck(KEY, PAPERS, PapersShown)
 
 
 def draw_grid() -> None:
@@ -37,24 +44,49 @@ def draw_grid() -> None:
     row = st.container(horizontal=True, vertical_alignment="bottom")
     with row:
         topic = form.draw(PapersShown, KEY, only=["topic"], places=[row]).topic
-        shown = papers_on("" if topic == ALL else topic)
+        shown = DECK.matching(topic)
         st.caption(TEXTS("count", shown=len(shown), all=len(PAPERS)))
-    by_title = {paper.title: paper for paper in shown}
-    deck = [
-        cards.ChoiceCard(title, f"{paper.paper} · {paper.topic}", mark=run.verdict_mark(paper))
-        for title, paper in by_title.items()
-    ]
-    cards.draw_cards("Paper", deck, None, key="papers", choose=lambda title: _open(by_title[title].key))
+    DECK.draw_cards({paper.title: paper for paper in shown}, lambda paper: f"{paper.paper} · {paper.topic}")
 
 
 def draw(paper: Paper) -> None:
     """Draws a result and its source, and the set-up beside its outcome."""
-    cards.draw_navigation("paper", list(PAPERS), paper.key, _open)
+
+    def draw_statements(finding: Finding) -> None:
+        named_table(TEXTS("statements"), paper.statements(finding, verdicts=not is_hidden("answers")))
+
+    DECK.draw_navigation(paper)
     st.subheader(paper.title, anchor=False)
     links = ", ".join(f"[{name}]({url})" for name, url in paper.papers.items())
     st.caption(TEXTS("paper", paper=paper.paper, papers=links))
-    waiting.poll_while(f"paper_{paper.key}", lambda: run.draw(paper))
+    DECK.draw_run(paper, _draw_experiment, draw_statements)
 
 
-def _open(key: str | None) -> None:
-    session.set_widget(CHOICE, key)
+def _draw_experiment(paper: Paper) -> Outcome:
+    """Draws set-up, button, progress and verdict."""
+    st.markdown(TEXTS("claim", result=with_explained_words(paper.result)))
+    st.markdown(TEXTS("set-up", setup=with_explained_words(paper.question)))
+    running, finding = DECK.draw_button(paper, TEXTS("read" if paper.recorded else "run"))
+    if finding is not None and is_hidden("answers"):
+        st.info(TEXTS("answer hidden"))
+    elif finding is not None:
+        DECK.mark(paper).put(MARKS[finding.answer])
+        _draw_verdict(finding, "recorded" if paper.recorded else "measured")
+    st.markdown(TEXTS("cannot", cannot=with_explained_words(paper.cannot)))
+    if finding is not None and not is_hidden("answers"):
+        with st.expander(TEXTS("why")):
+            st.markdown(with_explained_words(with_badge(paper.why, "recorded")))
+    DECK.draw_links(paper)
+    if paper.map:
+        label = TEXTS("again" if paper.recorded else "map")
+        st.page_link(MAPS, label=label, icon=":material/grid_on:", query_params={"map": paper.map})
+    return running, finding
+
+
+def _draw_verdict(finding: Finding, badge_name: str) -> None:
+    """Draws the verdict, the statements that did not hold, and the numbers with their badge."""
+    verdict = finding.answer[0].upper() + finding.answer[1:]
+    missed = TEXTS("not so", missed=finding.condition) if finding.condition else ""
+    sentence = f"{missed} {with_explained_words(finding.sentence)}".strip()
+    text = TEXTS("verdict", verdict=verdict, sentence=sentence)
+    st.markdown(f"{ICONS[finding.answer]} {text} {badge(badge_name)}")

@@ -45,12 +45,17 @@ def lesson(text: Document) -> Lesson:
     options = text.front.pop("options", ())
     path, _, name = text.take("code", str).partition(" ")
     loaded = Lesson(
-        question=text.section("Question"),
         charts=tuple(text.take("charts", list)),
         code=Code(path, name),
         challenge=_challenge(text),
         see=tuple(text.take("see", list, [])),
-        **experiment_fields(text, options, result_heading="What happened", early_heading="Before training"),
+        **experiment_fields(
+            text,
+            options,
+            question_heading="Question",
+            result_heading="What happened",
+            early_heading="Before training",
+        ),
     )
     text.require_all_taken()
     for chart in set(loaded.charts) - set(CHARTS):
@@ -64,7 +69,7 @@ def lesson(text: Document) -> Lesson:
         for net in nets:
             if net not in loaded.nets:
                 raise text.fault(f"there is no net “{net}”", net)
-    check_links(text, loaded.question, loaded.challenge.text)
+    check_links(text, loaded.challenge.text)
     return loaded
 
 

@@ -14,11 +14,9 @@ from models.experiment import (
     Experiment,
     Finding,
     Source,
-    Trained,
     check_links,
     experiment_fields,
     experiments_from,
-    take_topic,
 )
 from models.insight.words import number
 from models.maps.prepared import CHECKS_KEY, PREPARED
@@ -40,7 +38,6 @@ class Paper(Experiment):
     """
 
     paper: str
-    topic: str
     result: str
     cannot: str
     opens: tuple[str, ...]
@@ -49,16 +46,8 @@ class Paper(Experiment):
     other: Mapping[str, Any]
 
     @property
-    def opened(self) -> list[RunConfig]:
-        """The nets that the link opens."""
-        return [self.nets[name] for name in self.opens]
-
-    @property
-    def opened_seeds(self) -> int:
-        """Seeds with which the link opens them, so that it opens the runs that the card trains."""
-        return max(
-            (source.seeds for source in map(self.sources.get, self.opens) if isinstance(source, Trained)), default=1
-        )
+    def opened(self) -> dict[str, RunConfig]:
+        return {name: self.nets[name] for name in self.opens}
 
     undecided = UNDECIDED
 
@@ -105,9 +94,7 @@ def recorded_tests() -> dict[str, dict[str, list[tuple[float, float, float, str]
 def paper(text: Document) -> Paper:
     """Loads a paper from its file; raises ContentError."""
     loaded = Paper(
-        question=text.section("Set-up"),
         paper=text.take("paper", str),
-        topic=take_topic(text, TOPICS),
         result=text.section("The paper says"),
         cannot=text.section("What the toy cannot show"),
         opens=tuple(text.take("opens", list, [])),
@@ -115,10 +102,7 @@ def paper(text: Document) -> Paper:
         recorded=text.take("recorded", bool, False),
         other=text.take("other", dict, {}),
         **experiment_fields(
-            text,
-            (HOLDS, PARTLY, NOT_HERE),
-            result_heading="What is measured",
-            condition_heading="Because",
+            text, (HOLDS, PARTLY, NOT_HERE), topics=TOPICS, question_heading="Set-up", condition_heading="Because"
         ),
     )
     text.require_all_taken()
@@ -127,7 +111,7 @@ def paper(text: Document) -> Paper:
             raise text.fault(f"there is no net “{name}”", name)
     if loaded.map not in {"", CHECKS_KEY, *PREPARED}:
         raise text.fault(f"there is no map “{loaded.map}”", loaded.map)
-    check_links(text, loaded.question, loaded.result, loaded.cannot)
+    check_links(text, loaded.result, loaded.cannot)
     return loaded
 
 
@@ -138,8 +122,3 @@ def paper_by_arxiv_number(number: str) -> Paper | None:
     """First card about the paper with this arXiv number; None without one."""
     address = f"https://arxiv.org/abs/{number}"
     return next((card for card in PAPERS.values() if address in card.papers.values()), None)
-
-
-def papers_on(topic: str = "") -> list[Paper]:
-    """All cards on a topic, or on any without one."""
-    return [card for card in PAPERS.values() if topic in ("", card.topic)]

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from components.player import experiment
+from components.experiments import deck
 from models.claims.claims import CLAIMS
 from models.claims.judging import UNDECIDED
 from models.experiment import Finding, Trained
@@ -114,7 +114,7 @@ def test_a_divergence_after_the_rows_judged_counts_nothing() -> None:
 
 def test_a_guess_at_an_undecided_claim_is_not_scored(monkeypatch: pytest.MonkeyPatch) -> None:
     values = {name: without_numbers(one) for name, one in measured("by-hand").items()}
-    monkeypatch.setattr(experiment, "source_values", lambda *_: (False, values))
+    monkeypatch.setattr(deck, "source_values", lambda *_: (False, values))
     page = ran(opened("by-hand"), "by-hand", "false")
     assert "**The claim is undecided.** Not measured: a number that decides it is not finite." in words(page)
     assert "You were right" not in words(page)

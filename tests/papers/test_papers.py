@@ -11,13 +11,14 @@ import pytest
 from scipy import stats
 from streamlit.testing.v1 import AppTest
 
+from components.papers.page import DECK
 from models import content
 from models.content import ContentError, read
 from models.experiment import Computed, Trained
 from models.insight.words import number
 from models.papers.judging import HOLDS, NOT_HERE, PARTLY, UNDECIDED, Statement, interval, judge_statements
 from models.papers.numbers import FIRST_SEED, SEEDS
-from models.papers.papers import PAPERS, TOPICS, paper, papers_on, recorded_tests
+from models.papers.papers import PAPERS, TOPICS, paper, recorded_tests
 from models.spec import RunConfig
 from models.spec.budget import PER_EXTRA_SEED, budget_refusal, step_seconds
 from tests.app_page import address, charts, press, sound, words
@@ -43,7 +44,7 @@ def test_ten_fresh_seeds_are_legal_and_take_a_minute() -> None:
         seconds = [step_seconds(s.cfg) * (1 + (s.seeds - 1) * PER_EXTRA_SEED) * s.cfg.steps for s in trained]
         assert sum(seconds) < CARD_SECONDS
         assert len(one.opens) <= 4
-        assert all(budget_refusal(cfg, one.opened_seeds) is None for cfg in one.opened)
+        assert all(budget_refusal(cfg, one.opened_seeds) is None for cfg in one.opened.values())
 
 
 def test_a_link_opens_the_runs_that_are_judged() -> None:
@@ -108,8 +109,8 @@ def test_intervals_are_those_of_other_libraries() -> None:
 
 
 def test_a_topic_has_its_papers_and_all_of_them_are_those_of_some_topic() -> None:
-    assert [one.key for topic in TOPICS for one in papers_on(topic)] != []
-    assert sorted(one.key for topic in TOPICS for one in papers_on(topic)) == sorted(PAPERS)
+    assert [one.key for topic in TOPICS for one in DECK.matching(topic)] != []
+    assert sorted(one.key for topic in TOPICS for one in DECK.matching(topic)) == sorted(PAPERS)
     assert all(any("arxiv.org" in address for address in one.papers.values()) for one in PAPERS.values())
     assert all(one.cannot and one.result for one in PAPERS.values())
 
@@ -169,7 +170,7 @@ def test_a_topic_shows_its_papers_and_the_address_keeps_it() -> None:
     page.selectbox(key="paper_topic").select("depth")
     page = sound(page.run())
     assert address(page)["topic"] == "depth"
-    assert f"{len(papers_on('depth'))} of {len(PAPERS)} results" in words(page)
+    assert f"{len(DECK.matching('depth'))} of {len(PAPERS)} results" in words(page)
 
 
 @pytest.mark.parametrize(("key", "verdict"), [("batch-norm-explodes", HOLDS), ("rank-collapse", PARTLY)])

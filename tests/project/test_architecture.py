@@ -223,6 +223,7 @@ KIT = (
     "player",
     "classroom",
     "controls",
+    "experiments",
     "instruments",
     "labs",
 )  # rooms that every page may use, and each those before it

@@ -1,0 +1,1 @@
+"""What the pages of claims and papers share: cards of which one is open, and its run."""
