@@ -106,14 +106,8 @@ const lossBelow = (top, trace) => {
   if (bind?.kind === "crosses") return [{ ...trace, y: x.map(() => top * CROSS_HEIGHT) }]
   const isBandEdge = trace.showlegend === false && bind?.fold
   if (isBandEdge || !values?.some((value) => value > top)) return [withHeights(trace)]
-  const line = {
-    ...trace,
-    y: finiteOrNull(values.map((value) => Math.min(value, 1.5 * top))),
-    customdata: values,
-    hovertemplate: trace.hovertemplate?.replace("%{y:", "%{customdata:"),
-  }
   const marks = marksWhere("beyond the axis", "triangle-up", trace, (value) => value > top, top * CROSS_HEIGHT)
-  return [line, ...marks.map((mark) => ({ ...mark, x: mark.x.map((i) => x[i]) }))]
+  return [withHeights(trace), ...marks.map((mark) => ({ ...mark, x: mark.x.map((i) => x[i]) }))]
 }
 
 // A function for each kind of y axis: returns the traces with their `y`, and the axis. `layoutState` holds ranges, which

@@ -181,7 +181,7 @@ def test_a_cross_stands_where_a_seed_diverged_in_the_colour_of_its_run_and_none_
     code = """
     made[0].state.outcomes = [null, { step: 1, sentence: "" }]
     made[1].state.outcomes = [{ step: 3, sentence: "" }, null]
-    const drawn = (furthest) => bind.fillFigure(figure, { ...now, furthest }, {}).data.filter(({ mode }) => mode === "markers")
+    const drawn = (furthest) => bind.fillFigure(figure, { ...now, furthest }, {}).data.filter(({ name }) => name === "diverged")
     return [drawn(0), drawn(1), drawn(3)]
     """
     figure = figures.losses(["A one", "B two"], steps=9, task="digits", seeds=2)
