@@ -25,7 +25,7 @@ const mayCopy = () => /** @type {any} */ (document).featurePolicy?.allowsFeature
 
 // Shows the second button, if the page has one.
 const showPageButton = (button, [label, confirmation] = [], press) => {
-  button.hidden = !label
+  button.hidden = button.disabled = !label
   if (button.textContent !== confirmation) button.textContent = label ?? ""
   button.onclick = () => {
     press()
