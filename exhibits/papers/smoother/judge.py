@@ -11,11 +11,12 @@ from models.papers.judging import FINAL_STEPS, Statements, judge_statements, mea
 def smoother(values: Values, *, statements: Statements) -> Judgement:
     """Change of the gradient along a step, and final losses: batch norm, no norm, and noise after the norm.
 
-    A run that diverges counts with the loss of guessing, and with the changes measured before.
+    A run that diverges counts with the loss of guessing. Of the changes measured along a run the median counts, because
+    the last ones before it diverges are of any size.
     """
     names = ("batch norm", "no norm", "batch norm and noise")
     descents = {name: measures(values, name) for name in names}
-    changes = {name: np.array([np.nanmean(measure.change[1:]) for measure in of]) for name, of in descents.items()}
+    changes = {name: np.array([np.nanmedian(measure.change[1:]) for measure in of]) for name, of in descents.items()}
     ends = {name: np.array([_bounded_end(measure.loss) for measure in of]) for name, of in descents.items()}
     measured = [
         changes["no norm"] / changes["batch norm"],
@@ -23,7 +24,7 @@ def smoother(values: Values, *, statements: Statements) -> Judgement:
         ends["no norm"] - ends["batch norm and noise"],
     ]
     table = spread("loss", ends) | {"change, mean": list(means(changes).values())}
-    curves = {name: np.nanmean([measure.change for measure in of], axis=0) for name, of in descents.items()}
+    curves = {name: np.nanmedian([measure.change for measure in of], axis=0) for name, of in descents.items()}
     places = tuple(str(step) for step in descents["batch norm"][0].steps)
     lines = Lines("Gradient's change along a step", "times its length", curves, places, "step", "linear")
     numbers = {"change": means(changes), "ends": means(ends)}
