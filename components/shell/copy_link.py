@@ -9,7 +9,7 @@ from models.content import phrase
 
 NAME = "copy_link"
 HTML = """<button type="button" class="copy-link"></button>
-<button type="button" class="copy-link page-button" hidden></button>
+<button type="button" class="copy-link page-button" hidden disabled></button>
 <div class="copy-box" hidden>
   <label><span></span><input type="text" readonly></label>
   <label><span></span><input type="text" readonly></label>
