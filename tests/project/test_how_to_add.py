@@ -654,10 +654,11 @@ def test_the_projects_own_tests_hold_with_each(copy: Path) -> None:
 @pytest.mark.parametrize("kind", ADDED)
 def test_readme_names_the_files_that_were_touched(kind: str) -> None:
     _, _, listed = (ROOT / "CONTRIBUTING.md").read_text("utf-8").partition("## How to add")
-    (said,) = [part for part in listed.partition("\n## ")[0].split("\n- ") if part.startswith(f"**{kind}**")]
+    heading = "An exhibit" if all(edit.file.startswith("exhibits/") for edit in ADDED[kind]) else kind
+    (said,) = [part for part in listed.partition("\n## ")[0].split("\n- ") if part.startswith(f"**{heading}**")]
     always = re.split(r"\.\s", said)[0]  # what follows is for some of its kind
     named = set(re.findall(r"`([\w/.<>]+(?:\.py|\.toml|/))`", always))
     new = {str(Path(edit.file).parent) + "/" for edit in ADDED[kind] if not edit.before}
-    new = {re.sub(r"^(exhibits/\w+/)\w+", r"\1<name>", folder) for folder in new}
+    new = {re.sub(r"^exhibits/\w+/\w+", "exhibits/<kind>/<name>", folder) for folder in new}
     touched = {edit.file for edit in ADDED[kind] if edit.before}
     assert named == touched | new
