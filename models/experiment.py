@@ -194,7 +194,7 @@ class Experiment:
             return judgement
         ends = {name: value.divergence for name, value in values.items() if isinstance(value, Trace)}
         diverged = [TEXTS("diverged", net=name, step=end.step) for name, end in ends.items() if end]
-        why = TEXTS("undecided", why="; ".join(diverged) or TEXTS("no number"))
+        why = TEXTS("undecided", why=" ".join(diverged) or f"{TEXTS('no number')}.")
         return replace(judgement, answer=self.undecided, undecided=why)
 
     def finding(self, values: Values, *, trained: bool = True) -> Finding:
