@@ -151,6 +151,6 @@ def test_the_menu_says_that_it_is_one(visitors):
     assert min(box["width"], box["height"]) >= 44
     laid_out(page, menu, page.get_by_role("button", name="Copy link"), page.get_by_test_id("stHeaderLogo"))
     train = settled(page).get_by_role("button", name="Train all four").bounding_box()
-    assert train["y"] + train["height"] <= page.get_by_role("link", name="Next: four scenes").bounding_box()["y"]
+    assert train["y"] + train["height"] < 1.2 * PHONE["viewport"]["height"]
     menu.tap()
     expect(page.get_by_role("link", name="Anatomy", exact=True)).to_be_in_viewport()
