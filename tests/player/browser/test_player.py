@@ -196,7 +196,7 @@ OVERTAKEN = """async ({ script, data, kept }) => {
     place.querySelector(".player-grid")?.replaceChildren()
     document.body.append(place)
     const component = { data, parentElement: place, setStateValue() {}, setTriggerValue() {} }
-    const silent = { hello() {}, request() {}, say() {}, rest() {}, close() {} }
+    const silent = { hello() {}, request() {}, stopRequests() {}, sendRequest() {}, close() {} }
     const where = { connect: () => silent }
     const task = () => new Promise((end) => setTimeout(end, 100))
     const ends = [mount(component, where)]
