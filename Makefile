@@ -13,6 +13,7 @@ check:
 
 quick:
 	pytest -m "first and not browser and not slow"
+	pytest -n 0 -o addopts="" -q tests/test_content.py tests/project/test_architecture.py
 
 test:
 	pytest
