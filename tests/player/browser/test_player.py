@@ -142,7 +142,7 @@ def test_the_pointer_is_told_the_number_at_the_playhead_in_the_notation_of_sente
         return bool(told.count()) and told.all_text_contents() != before
 
     until(page, told_again, "another number under a mouse that rests")
-    assert figure.evaluate("el => Boolean(el.layout.transition)"), "the lines alone are drawn"
+    until(page, lambda: figure.evaluate("el => Boolean(el.layout.transition)"), "a frame that draws the lines alone")
     button(page, "Pause").evaluate("(el) => el.click()")  # the mouse stays where it is
     until_at_rest(page)
     said = [number(value, 4) for value in line(page, "Gradient by depth")]
