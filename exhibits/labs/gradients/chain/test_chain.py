@@ -25,7 +25,7 @@ from models.spec import RunConfig
 from tests import hand
 from tests.app_page import sound, words
 from tests.drawn import all_drawn
-from tests.labs_page import lab
+from tests.labs_page import lab, said
 from tests.tables import table_of
 
 
@@ -136,10 +136,6 @@ def test_plotly_json_and_the_table_accept_every_chart():
 @pytest.fixture
 def page(trainer_in_this_process) -> AppTest:
     return lab("gradients")
-
-
-def said(page: AppTest) -> str:
-    return words(page) + "\n".join(part.value for part in page.latex)
 
 
 def test_the_depth_goes_to_100_and_the_weights_stand_still(page):

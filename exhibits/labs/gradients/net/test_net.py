@@ -14,7 +14,7 @@ from models.spec import RunConfig
 from models.training import SeedRuns, profile_at_init
 from tests.app_page import charts, sound, words
 from tests.drawn import all_drawn
-from tests.labs_page import lab
+from tests.labs_page import lab, said
 from tests.tables import table_of
 
 DECADES = 0.35  # by which one seed of width 64 may miss the formula over 20 blocks
@@ -140,10 +140,6 @@ def test_plotly_json_and_the_table_accept_every_chart():
 @pytest.fixture
 def page(trainer_in_this_process) -> AppTest:
     return lab("gradients")
-
-
-def said(page: AppTest) -> str:
-    return words(page) + "\n".join(part.value for part in page.latex)
 
 
 def test_the_page_opens_with_chain_derivatives_and_a_measured_net(page):

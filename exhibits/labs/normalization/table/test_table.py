@@ -21,7 +21,7 @@ from models.insight.words import number
 from models.labs.normalization import METHODS, initial_running, normalise, updated_running
 from tests.app_page import charts, press, sound, words
 from tests.drawn import all_drawn, drawn
-from tests.labs_page import lab
+from tests.labs_page import chosen, lab
 
 THREE = TABLES["three tokens, layer norm"].values
 
@@ -112,16 +112,6 @@ pytestmark = pytest.mark.usefixtures("trainer_in_this_process")
 @pytest.fixture
 def page():
     return lab("normalization")
-
-
-def chosen(page, name, method=None):
-    """The page with an example table, and with another method than its own."""
-    page.selectbox(key="normalization_preset").set_value(name)
-    sound(page.run())
-    if method:
-        page.selectbox(key="normalization_method").set_value(method)
-        sound(page.run())
-    return page
 
 
 def table_named(page, alt):

@@ -6,7 +6,7 @@ import torch
 
 from exhibits.labs.normalization.z_scores.numbers import z_score_and_shares_below
 from tests.app_page import sound, words
-from tests.labs_page import lab
+from tests.labs_page import chosen, lab
 
 pytestmark = pytest.mark.usefixtures("trainer_in_this_process")
 
@@ -14,16 +14,6 @@ pytestmark = pytest.mark.usefixtures("trainer_in_this_process")
 @pytest.fixture
 def page():
     return lab("normalization")
-
-
-def chosen(page, name, method=None):
-    """The page with an example table, and with another method than its own."""
-    page.selectbox(key="normalization_preset").set_value(name)
-    sound(page.run())
-    if method:
-        page.selectbox(key="normalization_method").set_value(method)
-        sound(page.run())
-    return page
 
 
 def test_what_a_z_score_says_is_a_reading_of_its_own(page):
