@@ -22,7 +22,7 @@ from components.server.door import Door
 from components.server.sockets import raise_file_limit
 from components.shell.assets import CompressedScripts, base_path, streamlit_scripts
 from components.shell.player_files import ADDRESSES, PLOTLY_ADDRESS, PRELOADED
-from components.shell.streamlits_own import send_to_current_connections
+from components.shell.streamlits_own import hear_every_press, send_to_current_connections
 from components.shell.style import HtmlInjector
 from models import log
 from models.lessons.board import board, classes_file
@@ -50,6 +50,7 @@ async def lifespan(_app: Any) -> AsyncIterator[None]:
         files=files,
     )
     send_to_current_connections()
+    hear_every_press()
     file = classes_file(int(st.get_option("server.port")))
     board().persist_to(file)
     use_secret_of(file.parent)

@@ -4,15 +4,21 @@ Nothing else in the app uses one (`tests/project/test_architecture.py`). `tests/
 each what a visitor would miss without it.
 """
 
+import json
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from functools import wraps
 from pathlib import Path
+from typing import Any
 
 import streamlit as st
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
-from streamlit.runtime.scriptrunner import get_script_run_ctx
-from streamlit.runtime.scriptrunner_utils.script_requests import ScriptRequestType
+from streamlit.proto.WidgetStates_pb2 import WidgetState, WidgetStates
+from streamlit.runtime.scriptrunner import RerunData, get_script_run_ctx
+from streamlit.runtime.scriptrunner_utils.script_requests import ScriptRequests, ScriptRequestType
 from streamlit.runtime.scriptrunner_utils.script_run_context import ThreadState
 from streamlit.runtime.session_manager import ActiveSessionInfo
+from streamlit.runtime.state.safe_session_state import SafeSessionState
 from streamlit.runtime.websocket_session_manager import WebsocketSessionManager
 
 SCRIPTS = Path(st.__file__).parent / "static" / "static" / "js"
@@ -89,3 +95,60 @@ def send_to_current_connections() -> None:
         return CurrentSessions(manager._active_session_info_by_id)
 
     WebsocketSessionManager.list_active_sessions = list_active_sessions  # type: ignore[method-assign,assignment]
+
+
+def hear_every_press() -> None:
+    """Makes a session hear every press, however soon its browser asks for another run of the page.
+
+    Streamlit drops the presses that came with a request when the next one comes before their callbacks have begun, ends
+    a callback in its midst, and of two events of one component keeps the later; `runner.fastReruns`, which must be off,
+    drops those that wait for a run as well. And a part of the page just left would lead back to it.
+    """
+    answer, ask = SafeSessionState.on_script_will_rerun, ScriptRequests._request_rerun_locked
+
+    @wraps(answer)
+    def answer_whole(state: SafeSessionState, *states: Any, **how: Any) -> None:
+        runner: Any = getattr(state._yield_callback, "__self__", None)
+        runner._execing = False  # it looks at no request meanwhile
+        try:
+            answer(state, *states, **how)
+        finally:
+            runner._execing = True
+
+    @wraps(ask)
+    def ask_beside(requests: ScriptRequests, new: RerunData) -> bool:
+        if requests._state is ScriptRequestType.RERUN:
+            waiting = requests._rerun_data
+            if new.fragment_id and not waiting.fragment_id_queue and new.page_script_hash != waiting.page_script_hash:
+                here = ("page_script_hash", "page_name", "query_string")
+                new = replace(new, **{name: getattr(waiting, name) for name in here})
+            new = replace(new, widget_states=_with_earlier_events(waiting.widget_states, new.widget_states))
+        return ask(requests, new)
+
+    SafeSessionState.on_script_will_rerun = answer_whole  # type: ignore[method-assign]
+    ScriptRequests._request_rerun_locked = ask_beside  # type: ignore[method-assign]
+
+
+def _with_earlier_events(earlier: WidgetStates | None, new: WidgetStates | None) -> WidgetStates | None:
+    """The new states, whose components also say the earlier events of other names."""
+    if earlier is None or new is None:
+        return new
+    said = {state.id: _events(state) for state in earlier.widgets if state.json_trigger_value}
+    merged = WidgetStates()
+    merged.CopyFrom(new)
+    for state in merged.widgets:
+        if state.json_trigger_value and state.id in said:
+            events = _events(state)
+            names = [event.get("event") for event in events]
+            state.json_trigger_value = json.dumps(
+                [event for event in said[state.id] if event.get("event") not in names] + events
+            )
+    return merged
+
+
+def _events(state: WidgetState) -> list[dict[str, Any]]:
+    try:
+        events = json.loads(state.json_trigger_value)
+    except ValueError:
+        return []
+    return [event for event in (events if isinstance(events, list) else [events]) if isinstance(event, dict)]

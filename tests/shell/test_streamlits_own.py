@@ -1,13 +1,17 @@
 """What broke when Streamlit has changed: a test for each of its own names that the app needs."""
 
+import asyncio
 import inspect
+import json
 import re
 from dataclasses import fields
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from streamlit.proto.WidgetStates_pb2 import WidgetStates
 from streamlit.runtime import Runtime
+from streamlit.runtime.scriptrunner import RerunData
 from streamlit.runtime.scriptrunner_utils.script_requests import ScriptRequests
 from streamlit.runtime.scriptrunner_utils.script_run_context import ScriptRunContext
 from streamlit.runtime.websocket_session_manager import WebsocketSessionManager
@@ -17,11 +21,15 @@ from components.shell import streamlits_own
 from components.shell.streamlits_own import (
     SCRIPTS,
     from_history,
+    hear_every_press,
     is_fragment_run,
     is_old_part_requested,
     send_to_current_connections,
     session_id,
 )
+
+from tests.load.server import serving
+from tests.load.viewer import Viewer
 
 ROOT = Path(__file__).parents[2]
 
@@ -121,3 +129,70 @@ def test_an_answer_goes_to_the_connection_there_is() -> None:
         infos.pop("c", None)
     assert heard == [("a", "lost"), ("b", "new")]
     assert "for active_session_info in self._session_mgr.list_active_sessions():" in inspect.getsource(Runtime)
+
+
+COUNTER = """
+import time
+import streamlit as st
+from components.shell.streamlits_own import hear_every_press
+
+if not st.session_state.setdefault("begun", False):
+    hear_every_press()
+    st.session_state.begun = True
+
+def count():
+    st.session_state.slow = True
+    time.sleep(0.01)  # in which the next request comes
+    st.session_state.presses = st.session_state.get("presses", 0) + 1
+
+st.button("Press", on_click=count)
+st.markdown(f"{st.session_state.get('presses', 0)} presses")
+"""
+
+
+def test_no_press_is_lost_to_the_next_request(tmp_path) -> None:
+    """Where this fails, a press does nothing whenever the page is asked to run again at that moment."""
+    script = tmp_path / "counter.py"
+    script.write_text(COUNTER)
+
+    async def press_ten_times(url: str) -> None:
+        async with Viewer(url) as viewer:
+            await viewer.until(lambda: viewer.shows("Press"), "the button")
+            for presses in range(1, 11):
+                await viewer.settled()
+                await viewer.press("Press")
+                await viewer.forge()
+                await viewer.until(lambda presses=presses: viewer.text == f"{presses} presses", f"press {presses}", 10)  # type: ignore[misc]
+
+    with serving(script, PYTHONPATH=str(ROOT)) as server:
+        server.wait_for(path="/_stcore/health")
+        asyncio.run(press_ten_times(server.url))
+
+
+def asked(events: list[dict[str, object]], page: str = "", fragment: str | None = None) -> RerunData:
+    states = WidgetStates()
+    states.widgets.add(id="a component", json_trigger_value=json.dumps(events))
+    return RerunData(widget_states=states, page_script_hash=page, fragment_id=fragment)
+
+
+def test_two_events_of_a_component_are_both_heard() -> None:
+    """Where this fails, a key pressed on a projector does nothing whenever somebody joins at that moment."""
+    hear_every_press()
+    requests = ScriptRequests()
+    for events in ({"pressed": "n", "moved": 1}, {"moved": 2}, {"played": 3}):
+        requests.request_rerun(asked([{"event": event, "value": value} for event, value in events.items()]))
+    (state,) = requests._rerun_data.widget_states.widgets
+    assert [tuple(event.values()) for event in json.loads(state.json_trigger_value)] == [
+        ("pressed", "n"),
+        ("moved", 2),
+        ("played", 3),
+    ]
+
+
+def test_a_part_does_not_lead_back_to_its_page() -> None:
+    """Where this fails, whoever leaves a page that waits for an answer may find himself on it again."""
+    hear_every_press()
+    requests = ScriptRequests()
+    requests.request_rerun(asked([], "next"))
+    requests.request_rerun(asked([], "left", "part"))
+    assert requests._rerun_data.page_script_hash == "next"
