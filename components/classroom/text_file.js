@@ -5,8 +5,10 @@ export default ({ data, parentElement, setTriggerValue }) => {
   label.textContent = data.label
   input.multiple = data.several
   input.onchange = async () => {
-    const texts = await Promise.all([...input.files].map((file) => file.slice(0, 4 * data.maxChars).text()))
+    const files = [...input.files]
     input.value = ""
+    const texts = await Promise.all(files.map((file) => file.slice(0, 4 * data.maxChars).text()))
     if (texts.length) setTriggerValue("opened", texts.join("\n").slice(0, data.maxChars))
   }
+  if (input.files.length) input.onchange() // chosen before this script was here
 }
