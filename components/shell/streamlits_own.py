@@ -7,7 +7,6 @@ each what a visitor would miss without it.
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from functools import wraps
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +20,7 @@ from streamlit.runtime.session_manager import ActiveSessionInfo
 from streamlit.runtime.state.safe_session_state import SafeSessionState
 from streamlit.runtime.websocket_session_manager import WebsocketSessionManager
 
+MAX_EVENT_CHARS = 1_000_000  # as many as one message may have (maxWidgetStateSize)
 SCRIPTS = Path(st.__file__).parent / "static" / "static" / "js"
 
 
@@ -106,7 +106,6 @@ def hear_every_press() -> None:
     """
     answer, ask = SafeSessionState.on_script_will_rerun, ScriptRequests._request_rerun_locked
 
-    @wraps(answer)
     def answer_whole(state: SafeSessionState, *states: Any, **how: Any) -> None:
         runner: Any = getattr(state._yield_callback, "__self__", None)
         runner._execing = False  # it looks at no request meanwhile
@@ -115,7 +114,6 @@ def hear_every_press() -> None:
         finally:
             runner._execing = True
 
-    @wraps(ask)
     def ask_beside(requests: ScriptRequests, new: RerunData) -> bool:
         if requests._state is ScriptRequestType.RERUN:
             waiting = requests._rerun_data
@@ -125,24 +123,26 @@ def hear_every_press() -> None:
             new = replace(new, widget_states=_with_earlier_events(waiting.widget_states, new.widget_states))
         return ask(requests, new)
 
-    SafeSessionState.on_script_will_rerun = answer_whole  # type: ignore[method-assign]
-    ScriptRequests._request_rerun_locked = ask_beside  # type: ignore[method-assign]
+    SafeSessionState.on_script_will_rerun = answer_whole  # type: ignore[method-assign,assignment]
+    ScriptRequests._request_rerun_locked = ask_beside  # type: ignore[method-assign,assignment]
 
 
 def _with_earlier_events(earlier: WidgetStates | None, new: WidgetStates | None) -> WidgetStates | None:
-    """The new states, whose components also say the earlier events of other names."""
-    if earlier is None or new is None:
+    """The new states, whose components also say the earlier events of other names, within MAX_EVENT_CHARS."""
+    events_by_id = (
+        {state.id: _events(state) for state in earlier.widgets if state.json_trigger_value} if earlier else {}
+    )
+    if new is None or not events_by_id:
         return new
-    said = {state.id: _events(state) for state in earlier.widgets if state.json_trigger_value}
     merged = WidgetStates()
     merged.CopyFrom(new)
     for state in merged.widgets:
-        if state.json_trigger_value and state.id in said:
+        if state.json_trigger_value and state.id in events_by_id:
             events = _events(state)
             names = [event.get("event") for event in events]
-            state.json_trigger_value = json.dumps(
-                [event for event in said[state.id] if event.get("event") not in names] + events
-            )
+            both = json.dumps([event for event in events_by_id[state.id] if event.get("event") not in names] + events)
+            if len(both) <= MAX_EVENT_CHARS:
+                state.json_trigger_value = both
     return merged
 
 

@@ -27,7 +27,6 @@ from components.shell.streamlits_own import (
     send_to_current_connections,
     session_id,
 )
-
 from tests.load.server import serving
 from tests.load.viewer import Viewer
 
@@ -150,7 +149,7 @@ st.markdown(f"{st.session_state.get('presses', 0)} presses")
 """
 
 
-def test_no_press_is_lost_to_the_next_request(tmp_path) -> None:
+def test_no_press_is_lost_to_the_next_request(tmp_path: Path) -> None:
     """Where this fails, a press does nothing whenever the page is asked to run again at that moment."""
     script = tmp_path / "counter.py"
     script.write_text(COUNTER)
@@ -181,7 +180,9 @@ def test_two_events_of_a_component_are_both_heard() -> None:
     requests = ScriptRequests()
     for events in ({"pressed": "n", "moved": 1}, {"moved": 2}, {"played": 3}):
         requests.request_rerun(asked([{"event": event, "value": value} for event, value in events.items()]))
-    (state,) = requests._rerun_data.widget_states.widgets
+    states = requests._rerun_data.widget_states
+    assert states is not None
+    (state,) = states.widgets
     assert [tuple(event.values()) for event in json.loads(state.json_trigger_value)] == [
         ("pressed", "n"),
         ("moved", 2),
