@@ -40,12 +40,6 @@ def told(rows: list[dict[str, Any]], blocks: int = 2, kind: str = "sum") -> Reco
     return found
 
 
-def test_a_run_that_goes_well_has_no_findings() -> None:
-    falling = [{"loss": 0.97**at, "update_to_weight": [1e-3, 2e-3]} for at in range(120)]
-    assert told(falling).sentence("findings", 119) == ""
-    assert told(falling[:1]).sentence("findings", 0) == ""
-
-
 @pytest.mark.parametrize("fact", [{"discarded": [2, 3]}, {"undivided": [3, 4]}, {"loss_form": [1, 0, 0]}])
 def test_facts_no_recorder_writes_are_no_error(fact: dict[str, Any]) -> None:
     rows = [{"loss": 1.0, "update_to_weight": [0.01, 0.01], "loss_form": [1, 4, 0]} | fact for _ in range(120)]

@@ -86,22 +86,6 @@ def test_a_loop_of_another_shape_has_no_findings(name: str, tmp_path: Path) -> N
     assert read(tmp_path / "run.jsonl").findings == []
 
 
-def test_gradients_taken_by_themselves_are_not_left_over(tmp_path: Path) -> None:
-    model = net()
-    optimizer = torch.optim.SGD(model.parameters(), 0.1)
-    with watch(model, tmp_path / "run.jsonl", optimizer=optimizer):
-        for k in range(6):
-            x, y = batch(k)
-            loss = nn.functional.cross_entropy(model(x), y)
-            torch.autograd.grad(loss, list(model.parameters()), retain_graph=True)
-            optimizer.zero_grad(set_to_none=k % 2 == 0)
-            loss.backward()
-            optimizer.step()
-    found = read(tmp_path / "run.jsonl")
-    assert found.findings == []
-    assert not any(found.masks["gradient_left"])
-
-
 def only(found: Recording, rule: str) -> addnorm.Diagnostic:
     (one,) = [one for one in found.findings if one.id == rule]
     return one

@@ -164,16 +164,6 @@ def test_the_sample_cosine_of_several_small_batches_is_their_mean_and_only_full_
         assert recording.row("sample_cosine", row)[0] == pytest.approx(seen[row], rel=1e-5)
 
 
-def test_hidden_states_as_gpt2_itself_gives_them_are_what_is_recorded(tmp_path: Path) -> None:
-    model, inputs = CASES["GPT-2"].build()
-    model.eval()  # without dropout
-    model.config.output_hidden_states = True
-    with watch(model, tmp_path / "run.jsonl") as recorder:
-        states = model(**inputs).hidden_states  # the last has gone through the final norm
-        recorder.step()
-    assert read(recorder.path).row("act_rms", 0)[0:3:2] == pytest.approx([rms(state) for state in states[:2]], rel=1e-5)
-
-
 @pytest.mark.parametrize("arrangement", ["pre-norm", "post-norm", "DeepNorm", "residual only", "sandwich"])
 @pytest.mark.parametrize("kind", ["mlp", "transformer"])
 def test_our_own_nets_give_the_rows_of_their_own_log(arrangement: str, kind: str, tmp_path: Path) -> None:
@@ -238,29 +228,6 @@ def test_an_update_of_a_large_matrix_is_measured_on_a_sample(tmp_path: Path, mon
     with watch(model, tmp_path / "run.jsonl", optimizer=optimizer) as recorder:
         train(model, optimizer, recorder, 1)
     assert read(recorder.path).row("update_to_weight", 0) == pytest.approx([0.05] * 5, rel=1e-5)
-
-
-def test_small_batches_that_are_added_up_are_the_row_of_the_large_one(tmp_path: Path) -> None:
-    def row(parts: int) -> tuple[list[float], list[float], float]:
-        model = net()
-        optimizer = torch.optim.SGD(model.parameters(), 0.1)
-        with watch(model, tmp_path / "run.jsonl", optimizer=optimizer) as recorder:
-            for k in range(2):
-                xs, ys = batch(k)
-                for x, y in zip(xs.chunk(parts), ys.chunk(parts), strict=True):
-                    loss = nn.functional.cross_entropy(model(x), y)
-                    (loss / parts).backward()
-                    recorder.loss(loss)
-                optimizer.step()
-                optimizer.zero_grad()
-        found = read(recorder.path)
-        assert len(found) == 2
-        return list(found.series["act_rms"]), list(found.series["grad_rms"]), found.scalars["loss"][1]
-
-    whole, split = row(1), row(4)
-    assert split[0] == pytest.approx(whole[0], rel=1e-5)
-    assert split[1] == pytest.approx(whole[1], rel=1e-5)
-    assert split[2] == pytest.approx(whole[2], rel=1e-6)
 
 
 @pytest.mark.parametrize("told_unscaled", [False, True])
@@ -398,24 +365,6 @@ def test_a_tensor_is_measured_before_it_is_overwritten(tmp_path: Path) -> None:
     assert found[0].series["grad_rms"] == pytest.approx(found[1].series["grad_rms"], rel=1e-6)
 
 
-def test_a_copy_of_a_watched_model_trains_without_being_watched(tmp_path: Path) -> None:
-    import copy
-    import io
-
-    model = net()
-    optimizer = torch.optim.SGD(model.parameters(), 0.1)
-    with watch(model, tmp_path / "run.jsonl", optimizer=optimizer) as recorder:
-        train(model, optimizer, recorder, 1)
-        twin = copy.deepcopy(model)
-        twin(batch(0)[0]).sum().backward()
-        torch.save(model, kept := io.BytesIO())
-        train(model, optimizer, recorder, 1)
-    kept.seek(0)
-    loaded = torch.load(kept, weights_only=False)
-    assert torch.equal(loaded(batch(0)[0]), twin(batch(0)[0]))
-    assert len(read(recorder.path)) == 2
-
-
 def test_every_nth_step_and_passes_without_gradients_are_left_alone(tmp_path: Path) -> None:
     model = net()
     optimizer = torch.optim.SGD(model.parameters(), 0.1)
@@ -438,42 +387,6 @@ def test_every_nth_step_and_passes_without_gradients_are_left_alone(tmp_path: Pa
         assert list(recording.row("act_rms", row)) == list(whole.row("act_rms", step))
         assert list(recording.row("grad_rms", row)) == list(whole.row("grad_rms", step))
         assert recording.scalars["loss"][row] == whole.scalars["loss"][step]
-
-
-def test_an_update_with_a_closure_is_recorded_after_its_passes(tmp_path: Path) -> None:
-    model = net()
-    optimizer = torch.optim.LBFGS(model.parameters(), 0.1, max_iter=2)
-    with watch(model, tmp_path / "run.jsonl", optimizer=optimizer) as recorder:
-        for k in range(2):
-            x, y = batch(k)
-
-            def closure(x: Tensor = x, y: Tensor = y) -> Tensor:
-                optimizer.zero_grad()
-                loss = nn.functional.cross_entropy(model(x), y)
-                loss.backward()
-                return loss
-
-            optimizer.step(closure)
-    recording = read(recorder.path)
-    assert list(recording.steps) == [0, 1]
-    assert all((*recording.masks["act_rms"], *recording.masks["grad_rms"]))
-
-
-def test_two_passes_before_one_backward_are_both_in_the_row(tmp_path: Path) -> None:
-    def row(*, apart: bool) -> tuple[list[float], list[float]]:
-        model = net()
-        with watch(model, tmp_path / "run.jsonl") as recorder:
-            for _ in range(2):
-                xs, ys = batch(0)
-                parts = list(zip(xs.chunk(2), ys.chunk(2), strict=True)) if apart else [(xs, ys)]
-                sum(nn.functional.cross_entropy(model(x), y) / len(parts) for x, y in parts).backward()  # type: ignore[union-attr]
-                recorder.step()
-        found = read(recorder.path)
-        return list(found.series["act_rms"]), list(found.series["grad_rms"])
-
-    whole, apart = row(apart=False), row(apart=True)
-    assert apart[0] == pytest.approx(whole[0], rel=1e-5)
-    assert apart[1] == pytest.approx(whole[1], rel=1e-5)
 
 
 def test_norms_hold_what_float32_cannot_square() -> None:

@@ -127,33 +127,6 @@ def actor_and_critic(start: Start, watched: str = "critic") -> Any:
     return losses, [truth], recorder
 
 
-def mutual_teaching(start: Start) -> Any:
-    """Two nets, each taught by the other's answer on the same passes; the second is watched."""
-    first, second = net(), net(3)
-    with torch.no_grad():
-        for p in second.parameters():
-            p.mul_(0.9)
-    of_first, of_second = sgd(first), sgd(second)
-    truth = Truth(second)
-    recorder = start(second, of_second)
-    losses = []
-    for k in range(STEPS):
-        truth.forget()
-        x, y = batch(k)
-        a, b = first(x), second(x)
-        loss_a = nn.functional.cross_entropy(a, y) + (a - b.detach()).square().mean()
-        loss_b = nn.functional.cross_entropy(b, y) + (b - a.detach()).square().mean()
-        for optimizer, loss in ((of_first, loss_a), (of_second, loss_b)):
-            optimizer.zero_grad()
-            loss.backward()
-            if optimizer is of_second:
-                truth.update(loss)
-            optimizer.step()
-        tell(recorder, loss_b)
-        losses.append(loss_b.item())
-    return losses, [truth], recorder
-
-
 def soft_actor_critic(start: Start) -> Any:
     """The actor's gradient goes through the critic that is watched, after the critic's own update."""
     actor, critic = nets()
@@ -187,7 +160,6 @@ SHAPES = {
     "a GAN's critic, told before": lambda start: one_fake_batch(start, "critic", "before"),
     "a critic": actor_and_critic,
     "an actor": lambda start: actor_and_critic(start, "actor"),
-    "mutual teaching": mutual_teaching,
     "a soft actor-critic": soft_actor_critic,
 }
 

@@ -191,6 +191,13 @@ def two_parts(model: nn.Module, optimizer: torch.optim.Optimizer, k: int, counts
     optimizer.step()
 
 
+def two_at_once(model: nn.Module, optimizer: torch.optim.Optimizer, k: int, counts: Counts) -> None:
+    """Two forward passes before one backward pass."""
+    optimizer.zero_grad()
+    counts(loss_of(model, k) + loss_of(model, 100 + k)).backward()
+    optimizer.step()
+
+
 def asked_for(model: nn.Module, optimizer: torch.optim.Optimizer, k: int, counts: Counts) -> None:
     """Gradients that `autograd.grad` gives and the loop stores itself."""
     grads = torch.autograd.grad(counts(loss_of(model, k)), list(model.parameters()))
@@ -250,7 +257,7 @@ def looked_at(model: nn.Module, optimizer: torch.optim.Optimizer, k: int, counts
     ("step", "passes"),
     [
         (penalty, [0]), (saliency, [0]), (hutchinson, [0]), (attack, [1]), (attack_by_backward, [1]), (attack_with_zeros, [1]),
-        (target, [1]), (two_parts, [0, 1]), (asked_for, [0]), (norm_of_the_gradient, [0]),
+        (target, [1]), (two_parts, [0, 1]), (two_at_once, [0, 1]), (asked_for, [0]), (norm_of_the_gradient, [0]),
         (two_tasks, [0]), (two_batches, [0, 1]), (looked_at, [0]),
     ],
 )  # fmt: skip

@@ -22,11 +22,10 @@ from torch.nn import functional
 
 from models.export.script.script import standalone_script
 from models.nets import build_model, norms
-from models.spec import ARRANGEMENTS, NETS, NORMS, TASKS, RunConfig
+from models.spec import ARRANGEMENTS, NETS, NORMS, RunConfig
 from models.spec.code import block_code, block_parts, parts_by_name
 from models.spec.vocabulary import POSITIONS
 from models.training import Run
-from tests.arrangements import every_pair
 from tests.strategies import configs
 
 SMALL = {"depth": 3, "width": 8, "batch": 4, "steps": 3, "lr": 0.02, "heads": 2, "seed": 7, "device": "cpu"}
@@ -129,20 +128,6 @@ def test_a_script_is_started_by_its_name_alone(tmp_path: Path) -> None:
     )
     assert done.returncode == 0, done.stderr
     assert [int(step) for step in re.findall(r"^step (\d+)", done.stdout, flags=re.M)] == [*range(0, 40, 4), 39]
-
-
-@every_pair
-def test_every_arrangement_has_a_script_with_its_numbers(arrangement: str, net: str) -> None:
-    tasks = list(TASKS)
-    task = tasks[list(ARRANGEMENTS).index(arrangement) % len(tasks)]
-    cfg = RunConfig.arranged(arrangement, **(SMALL if net == "mlp" else TRANSFORMER) | {"task": task, "net": net})
-    assert_same(printed_here(cfg), cfg)
-
-
-@pytest.mark.parametrize(("net", "task"), list(itertools.product(NETS, TASKS)))
-def test_every_task_has_a_script_with_its_numbers(net: str, task: str) -> None:
-    cfg = RunConfig(**(SMALL if net == "mlp" else TRANSFORMER) | {"task": task, "net": net, "steps": 2})
-    assert_same(printed_here(cfg), cfg)
 
 
 @settings(max_examples=60)

@@ -4,14 +4,11 @@ import numpy as np
 import pytest
 import torch
 
-from models.instruments import INSTRUMENTS
 from models.instruments.generation import replacement
 from models.instruments.lens import token_ids
-from models.service.wire import size
 from models.spec import RunConfig
-from models.training import Replays, result_of
 from tests.instruments.nets import TINY
-from tests.instruments.test_generation import BOOK, SIXTEEN, TEXT, snapshot
+from tests.instruments.test_generation import SIXTEEN, TEXT, snapshot
 
 
 def test_another_token_moves_logits_from_its_place_on_and_without_the_mask_everywhere():
@@ -33,8 +30,3 @@ def test_another_token_moves_logits_from_its_place_on_and_without_the_mask_every
 def test_what_cannot_be_put_in_place_of_a_token_is_refused(bad):
     with pytest.raises(ValueError, match=r"at is|token is|character"):
         replacement(snapshot(), **{"text": TEXT, "at": 0, "token": "k"} | bad)
-
-
-@pytest.mark.parametrize(("name", "args"), [("cached", {}), ("replacement", {"at": 1, "token": "x"})])
-def test_the_trainer_answers_and_the_answer_crosses_the_wire(name, args):
-    assert size(result_of(INSTRUMENTS[name](Replays(), BOOK, step=3, text=TEXT, **args))) > 0

@@ -22,18 +22,16 @@ from models.labs.attention import (
     statistics_by_divisor,
     variance,
 )
-from models.labs.attention_examples import MATRIX, PRINTED_Q, PROJECTIONS, ROWS, SCORES, TOKENS, WEIGHTS
+from models.labs.attention_examples import PROJECTIONS, ROWS
 from models.labs.positions import (
     by_distance,
-    order_difference,
     random_head,
-    rotary_scores,
     rotate,
     score_bias,
     scores,
     sinusoids,
 )
-from models.nets.branches import Alibi, Attention, RelativeBias, Rotary
+from models.nets.branches import Alibi, RelativeBias, Rotary
 from models.nets.embedding import sinusoids as sinusoids_of_the_app
 
 SOURCE = np.random.default_rng(7)
@@ -53,28 +51,6 @@ def projected(name: str):
     return attend(q, k, v, divisor=by, mask=attention_mask(len(q), len(k), causal=example.causal))
 
 
-def test_softmax_and_weighted_sum():
-    row = ROWS["Six scores"]
-    weights = softmax(np.array(row.numbers))
-    close(weights, [0.1918, 0.1918, 0.1918, 0.1163, 0.1918, 0.1163], 4)
-    close(weights @ np.array(row.values), [0.346, 0.308, 0.442])
-    assert sum(row.printed_weights) == pytest.approx(1.13, abs=0.005)
-    assert weights.sum() == pytest.approx(1)
-
-
-def test_queries():
-    close(TOKENS @ MATRIX, [[0.90, 1.00, 1.10, 1.20], [2.02, 2.28, 2.54, 2.80], [3.14, 3.56, 3.98, 4.40]], 9)
-    assert not np.allclose(PRINTED_Q, (TOKENS @ MATRIX)[0])
-
-
-def test_softmax_saturates():
-    close(softmax(np.array(ROWS["Three scores"].numbers)), [0.00005, 0.0067, 0.9933], 4)
-    assert softmax(np.array([3.74, 8.74, 13.74]))[0] == pytest.approx(0.00005, abs=5e-6)
-    halved = ROWS["The same over √4"]
-    assert halved.divisor == 4**0.5
-    close(softmax(np.array(halved.numbers) / halved.divisor), [0.0062, 0.0754, 0.9184], 4)
-
-
 def test_with_the_right_scores_of_example_10():
     head = projected("X times W")
     close(head.scores[0], [4.46, 10.252, 16.044], 9)
@@ -83,19 +59,6 @@ def test_with_the_right_scores_of_example_10():
     given = ROWS["Token 1 as it is, over √4"]
     close(given.numbers, head.scores[0], 9)
     close(softmax(np.array(given.numbers) / given.divisor) @ np.array(given.values), head.output[0], 9)
-
-
-@pytest.mark.parametrize("d_k", [1, 16, 64, 256])
-def test_the_variance_of_a_dot_product_is_d_k_and_its_mean_is_0(d_k):
-    """Five standard errors: the variance of a sample variance of
-    q.k is (kurtosis - 1) d_k² / draws, of kurtosis 3 + 6 / d_k.
-    """
-    off = 5 * np.sqrt((2 + 6 / d_k) / DRAWS)
-    raw, scaled = score_statistics(d_k, divisor=1.0), score_statistics(d_k, divisor=d_k**0.5)
-    assert raw.variance == pytest.approx(d_k, rel=off)
-    assert abs(raw.mean) < 5 * np.sqrt(d_k / DRAWS)
-    assert scaled.variance == pytest.approx(1, rel=off)
-    assert scaled.variance == pytest.approx(raw.variance / d_k)
 
 
 def test_without_scaling_the_softmax_of_wide_heads_saturates():
@@ -120,37 +83,12 @@ def test_scores_of_entries_with_a_mean_have_the_mean_and_variance_of_the_closed_
         assert by_size.entropy == pytest.approx(2.073, abs=1e-3) != pytest.approx(np.log(8), abs=1e-3)
 
 
-def test_shapes_of_many_heads():
-    x, w = np.ones((5, 512)), np.ones((512, 512))
-    found = heads(x, w, w, w, 8)
-    assert {head.output.shape for head in found} == {(5, 64)}
-    assert np.concatenate([head.output for head in found], axis=1).shape == (5, 512)
-    with pytest.raises(ValueError, match="cannot be divided among 5 heads"):
-        heads(x, w, w, w, 5)
-
-
-def test_the_weights_of_cat_are_no_softmax():
-    row = ROWS['Weights of "cat"']
-    assert row.kind == WEIGHTS != SCORES
-    assert sum(row.numbers) == pytest.approx(1.40)
-
-
 @pytest.mark.parametrize("causal", [True, False])
 def test_a_head_is_torchs_attention(causal):
     q, k, v = X @ W_Q, X @ W_K, X @ W_V
     found = attend(q, k, v, divisor=2.0, mask=attention_mask(6, 6, causal=causal)).output
     expected = F.scaled_dot_product_attention(*(torch.tensor(part)[None] for part in (q, k, v)), is_causal=causal)
     np.testing.assert_allclose(found, expected[0], atol=1e-12)
-
-
-def test_many_heads_are_the_apps_attention():
-    module = Attention(4, 2, nn.Identity(), causal=True, norm_qk=nn.Identity, rotation=nn.Identity()).double()
-    for layer, w in zip((module.w_q, module.w_k, module.w_v, module.w_o), (W_Q, W_K, W_V, np.eye(4)), strict=True):
-        layer.weight.data, layer.bias.data = torch.tensor(w.T), torch.zeros(4, dtype=torch.float64)
-    joined = np.concatenate(
-        [head.output for head in heads(X, W_Q, W_K, W_V, 2, mask=attention_mask(6, 6, causal=True))], axis=1
-    )
-    np.testing.assert_allclose(joined, module(torch.tensor(X)[None])[0].detach(), atol=1e-12)
 
 
 @pytest.mark.parametrize("count", [1, 2, 4])
@@ -235,35 +173,3 @@ def test_a_head_with_a_bias_is_that_of_torch():
     for kind in ("relative bias", "alibi"):
         expected = F.scaled_dot_product_attention(q, k, v, attn_mask=torch.tensor(score_bias(kind, 6)))[0]
         np.testing.assert_allclose(random_head(kind, 6, 8, causal=False)(x), expected, atol=1e-12)
-
-
-def test_distance_alone_matters_for_sinusoids_and_rotary_scores_and_not_for_a_learned_table():
-    table = sinusoids(PLACES, 16)
-    assert by_distance(table @ table.T).spread < 1e-12
-    assert by_distance(rotary_scores(X[0], X[1], PLACES)).spread < 1e-12
-    learned = SOURCE.normal(size=(32, 16))
-    assert by_distance(learned @ learned.T).spread > 1
-
-
-def test_between_two_random_matrices_the_sinusoids_lose_it():
-    table = sinusoids(PLACES, 4)
-    assert by_distance(table @ W_Q @ (table @ W_K).T).spread > 0.5
-
-
-def test_rotary_scores_depend_on_which_token_comes_first_and_sinusoids_do_not():
-    turned, table = by_distance(rotary_scores(X[0], X[1], PLACES)), sinusoids(PLACES, 16)
-    added = by_distance(table @ table.T)
-    np.testing.assert_allclose(added.mean, added.mean[::-1])
-    assert np.abs(turned.mean - turned.mean[::-1]).max() > 0.1
-
-
-def test_a_head_without_positions_permutes_with_its_tokens_and_with_them_or_a_mask_does_not():
-    order = np.array([3, 1, 5, 0, 2, 4])
-
-    def layer(x, *, causal=False, position=False):
-        x = x + sinusoids(np.arange(6), 4) if position else x
-        return attend(x @ W_Q, x @ W_K, x @ W_V, divisor=2.0, mask=attention_mask(6, 6, causal=causal)).output
-
-    assert order_difference(layer, X, order) < 1e-12
-    assert order_difference(lambda x: layer(x, causal=True), X, order) > 0.1
-    assert order_difference(lambda x: layer(x, position=True), X, order) > 0.1

@@ -1,8 +1,14 @@
 """The parts of labs as their words announce them."""
 
+import pytest
+
 from components.labs.entrance import BOXES, parts_on_map
 from components.labs.page import PARTS
 from models.exhibits import listed
+from tests import labs_page
+from tests.app_page import charts, sound
+from tests.drawn import all_drawn
+from tests.tables import table_of
 
 ALL = {part.folder: part for parts in PARTS.values() for part in parts}
 
@@ -20,3 +26,15 @@ def test_no_two_parts_have_the_same_place():
 def test_what_a_part_takes_or_stands_in_exists():
     assert {part.takes for part in ALL.values()} | {part.within for part in ALL.values()} <= {"", *ALL}
     assert all(part.within == ALL[part.takes].within for part in ALL.values() if part.takes)
+
+
+@pytest.mark.parametrize("lab", PARTS)
+def test_plotly_and_tables_accept_every_chart(lab, trainer_in_this_process):
+    page = labs_page.lab(lab)
+    choices = [box for box in page.segmented_control if box.key.endswith(("_part", "_closer"))]
+    for key, option in [(None, None), *((box.key, option) for box in choices for option in box.options)]:
+        if key:
+            page.session_state[key] = option
+            sound(page.run())
+        for figure in all_drawn([*charts(page).values()]):
+            table_of(figure)

@@ -156,12 +156,6 @@ def test_a_vector_of_mean_square_1_reaches_the_root_of_d_and_only_with_mean_0_th
     )
 
 
-def test_the_share_of_blocks_that_mix_ln_gives_to_post_norm() -> None:
-    """Li 2024, table 7: 25 % for 12 and 24 layers up to 1B, 6.25 % of 32 layers at 7B."""
-    cfg = RunConfig.arranged("Mix-LN", depth=24)
-    assert sum(value == "post-norm" for _, _, value in cfg.overrides) == 0.25 * 24
-
-
 def test_two_seeds_have_one_median_in_the_chart_and_in_the_sentence() -> None:
     """For an even count the chart takes the middle of logarithms: of .01 and 1 it draws .1, not .505."""
 

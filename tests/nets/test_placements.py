@@ -47,12 +47,6 @@ def test_a_placement_is_its_papers_equation(placement, norm, residual, branch):
     hand.assert_close(stream(hand.stream_of()), expected)
 
 
-def test_the_placements_are_different_functions():
-    """Else the test above could compare seven names for one thing."""
-    ends = [stack(placement=placement)(hand.stream_of()) for placement in PLACEMENTS]
-    assert all((a - b).abs().max() > 1e-3 for i, a in enumerate(ends) for b in ends[:i])
-
-
 M = {"mlp": 3, "transformer": 6}
 SKIPS = {
     0.7: lambda m: 0.7,
@@ -161,9 +155,3 @@ def test_an_overridden_block_differs_and_the_others_do_not():
     for module, fields in zip(stream.sublayers, own, strict=True):
         x = x if fields is None else hand.sublayer(x, module, "two layers", **fields)
     hand.assert_close(stream(hand.stream_of()), x)
-
-
-def test_an_identity_block_hands_the_stream_on_bit_for_bit_and_has_no_weights():
-    stream = stack(depth=2, placement="post-norm", overrides=((1, "identity", True), (2, "identity", True)))
-    assert torch.equal(stream(hand.stream_of()), hand.stream_of())
-    assert not list(stream.parameters())

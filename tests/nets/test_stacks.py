@@ -76,15 +76,6 @@ def test_a_recursive_skip_adds_and_norms_the_stream_twice(net):
 
 
 @both_nets
-def test_a_scaled_skip_weighs_the_stream_twice_as_much_as_the_branch(net):
-    stream = arranged("scaled skip", net).stream
-    x = hand.stream_of()
-    for module in stream.sublayers:
-        x = hand.layer_norm(2 * x + f(x, module), module.norm_add, hand.EPS)
-    hand.assert_close(stream(hand.stream_of()), x)
-
-
-@both_nets
 def test_keel_norms_the_branchs_input_and_the_sum_with_a_skip_of_weight_m(net):
     stream = arranged("Keel", net).stream
     sublayers = {"mlp": 3, "transformer": 6}[net]

@@ -28,7 +28,6 @@ from tests.app_page import (
 from tests.player_page import declared, logs, panels, rests, says
 
 PAGES = sorted(path.name for path in (ROOT / "pages").glob("*.py") if path.name != "navigation.py")
-ENDINGS = ("ignal by depth", "radient by depth", "cosine by depth")
 
 # One legal value of every field that the base below does not have; a new field needs a line here.
 MOVED = {
@@ -164,22 +163,6 @@ def test_a_net_brings_a_task_and_an_optimiser_that_suit_it():
     assert (cfg.task, cfg.depth, cfg.optimizer, cfg.lr) == ("book", 8, "adam", 0.001)
     move(page, "net", "mlp")
     assert address(page) == {}
-
-
-@pytest.mark.parametrize(
-    "query",
-    [{}, {"norm": "batch norm"}, {"residual": "false", "norm": "none"}, TRANSFORMER, TRANSFORMER | {"task": "book"}],
-)
-def test_the_profile_before_training_is_row_0_of_the_log(query):
-    page = playground(**SMALL | query, seed="21")
-    cfg = configuration(page)
-    assert not trainer().log(cfg).trained
-    profiles = [name for name in charts(page) if name.endswith(ENDINGS)]
-    assert len(profiles) == 4
-    promised = {name: line(page, name) for name in profiles}
-    logs(page, 1)
-    assert trainer().log(cfg).trained
-    assert {name: line(page, name) for name in profiles} == promised
 
 
 def test_the_picture_before_a_change_stays_as_a_previous_profile():

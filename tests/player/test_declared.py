@@ -22,7 +22,6 @@ from addnorm.player.declare import (
     SENTENCES,
     AtFrame,
     Chart,
-    Crosses,
     Frames,
     Headline,
     Map,
@@ -70,15 +69,6 @@ SITES = plan(SMALL).sites
 def test_a_binding_takes_tracks_of_its_kind_and_names_them(kind, track):
     with pytest.raises(ValueError, match=f"track '{track}': {kind.__name__} takes"):
         kind(track)
-
-
-def test_bindings_travel_as_json():
-    said = json.loads(json.dumps(with_binding({"name": "a"}, Row("act_rms", 1, fold="median"))))
-    folded = {"fold": "median", "log": True, "against": None}
-    every = {"first": False, "over": "", "start": 0, "every": 1}
-    assert said["bind"] == {"kind": "row", "track": "act_rms", "run": 1, "seed": 0, **folded, **every}
-    kinds = (Row, Past, Crosses, Frames, AtFrame, Map)
-    assert [one.kind for one in kinds] == ["row", "past", "crosses", "frames", "frame", "map"]
 
 
 def test_every_number_of_a_row_can_be_bound():

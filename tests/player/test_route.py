@@ -189,15 +189,6 @@ def test_a_session_that_looks_at_other_runs_wants_the_ones_before_no_longer(
         until(lambda: not client.trainer().log(before).is_requested, "the end of the work")
 
 
-def test_a_player_that_is_gone_trains_nothing_more(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(route, "REQUEST_SECONDS", 10_000.0)
-    cfg = other(76, LONG)
-    with Browser(url) as page:
-        page.hello(cfg, ticket=ticket(cfg), want=ALL).until_rows(5)
-        page.request(0)
-    until(lambda: not client.trainer().log(cfg).is_requested, "the end of the work")
-
-
 # --- tickets ---
 
 
@@ -435,18 +426,6 @@ def test_a_folder_that_does_not_answer_stalls_nobody_else_and_is_read_when_it_do
         while isinstance(came := far.socket.recv(timeout=60), str):
             pass
     assert came.endswith(b"{}\n")
-
-
-@pytest.mark.full
-def test_rows_reach_everybody_who_watches_one_run(url: str) -> None:
-    cfg = other(96)
-    pages = [Browser(url) for _ in range(8)]
-    for page in pages:
-        page.hello(cfg, ticket=ticket(cfg), want=ALL)
-    whole = computed(cfg)
-    for page in pages:
-        assert np.array_equal(page.until_done().runs[0].matrix(), whole)
-        page.leave()
 
 
 @pytest.mark.parametrize(("base", "below"), [("", ""), ("class", "/class"), ("/class/room/", "/class/room")])

@@ -9,26 +9,18 @@ import itertools
 import json
 import math
 import os
-import re
 import signal
 import sys
 from collections.abc import AsyncIterator, Coroutine, Iterator
-from contextlib import asynccontextmanager, suppress
-from dataclasses import replace
+from contextlib import asynccontextmanager
 from typing import Any
-from urllib.parse import parse_qsl, urlencode
+from urllib.parse import parse_qsl
 
-import numpy as np
 import pytest
 from streamlit.proto.WidgetStates_pb2 import WidgetState
-from websockets.asyncio.client import connect
-from websockets.exceptions import ConnectionClosed, InvalidStatus
-from websockets.typing import Origin
 
-from models.service import client
-from models.service.client import Trainer, config_from
-from models.spec import RunConfig, knobs
-from models.spec.budget import MAX_STEP_SECONDS
+from models.service.client import config_from
+from models.spec import knobs
 from models.training import Run
 from tests.load.server import Server, serving
 from tests.load.viewer import PAGE, Viewer
@@ -88,38 +80,6 @@ def as_computed(viewer: Viewer) -> bool:
     return came.tobytes() == run.rows(0)[: len(came)].tobytes()
 
 
-def test_a_worker_that_is_killed_ten_times_computes_the_same_rows_in_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(client, "STABLE_SECONDS", 0.0)  # lives are short here
-    cfg = RunConfig(depth=2, width=16, batch=16, steps=800, device="cpu")
-    trainer = Trainer(back_off=[0.0])
-
-    async def killed() -> None:
-        log, pids = trainer.request_rows(cfg, cfg.steps, seconds=PATIENCE), set()
-        for _ in range(10):
-            while not (
-                log.length and log.deaths == 0 and trainer.status().state == "ready"
-            ):  # this life has brought rows
-                await asyncio.sleep(0.01)
-            pids.add(trainer.status().pid)
-            os.kill(trainer.status().pid, signal.SIGKILL)
-            while trainer.status().state == "ready":
-                await asyncio.sleep(0.01)
-        while not (log.done or log.error):
-            await asyncio.sleep(0.01)
-        assert (len(pids), log.error, trainer.status().ending) == (10, "", "by SIGKILL")
-        run = Run(cfg)
-        run.advance(cfg.steps)
-        run.close()
-        trace = log.trace()
-        assert trace is not None
-        np.testing.assert_array_equal(trace.loss, run.trace().loss)
-
-    try:
-        played(asyncio.wait_for(killed(), PATIENCE))
-    finally:
-        trainer.close()
-
-
 @pytest.mark.skipif(sys.platform == "win32", reason="stops a process")
 def test_a_step_that_hangs_is_ended_said_and_computed_again(alone: Server) -> None:
     async def hang() -> None:
@@ -135,33 +95,6 @@ def test_a_step_that_hangs_is_ended_said_and_computed_again(alone: Server) -> No
             assert viewer.exceptions == []
 
     played(hang())
-
-
-def test_a_visitor_who_never_reads_holds_up_nobody_and_is_let_go(alone: Server) -> None:
-    async def deaf() -> None:
-        async with Viewer(alone.url, PAGE, f"{SMALL}&seed=4") as viewer, visit(alone, own_run()) as neighbour:
-            await viewer.ready()
-            await trains(viewer, 500)
-            run = {"link": viewer.player.links[0], "want": 0}
-            viewer.stop_reading()
-            for _ in range(300):
-                await viewer.forge()
-                await viewer.player.say(viewer.player.greeting("", [run] * 8))
-                await asyncio.sleep(0.06)
-            await trains(neighbour, 20)
-            assert neighbour.exceptions == []
-            assert alone.health()["trainer"] == "ready"
-            viewer.player.deaf = False
-
-            def set_loose() -> bool:
-                """It took nothing for too long; or it was refused: it said too much at once, or wished for one run of
-                eight once it read again.
-                """
-                return viewer.player.connections > 1 or bool(viewer.player.refusal)
-
-            await viewer.until(set_loose, "the end of the connection", PATIENCE)
-
-    played(deaf())
 
 
 def forged(viewer: Viewer) -> Iterator[WidgetState]:
@@ -219,37 +152,6 @@ def test_a_visitor_who_forges_values_spoils_at_most_an_own_page(server: Server) 
     played(forge())
 
 
-def test_whoever_speaks_to_the_log_without_a_page_trains_nothing_and_harms_nobody(server: Server) -> None:
-    """What the route says to each of these is in tests/player/test_route.py."""
-
-    async def speak() -> None:
-        while server.health()["training"]:  # of tests before this
-            await asyncio.sleep(0.1)
-        async with visit(server, own_run()) as neighbour:
-            await trains(neighbour)
-            mine, theirs = neighbour.player.data["ticket"], f"{SMALL}&seed=11"
-            address = server.url.replace("http", "ws", 1) + "/log"
-            for said in (
-                json.dumps({"kind": "request", "wants": [4]}),
-                "{",
-                b"\x00",
-                "x" * 10**7,
-                json.dumps({"kind": "hello", "ticket": mine, "runs": [{"link": theirs, "want": 100}]}),
-                json.dumps({"kind": "hello", "runs": [{"link": theirs, "want": 100}]}),
-            ):
-                async with connect(address) as socket:
-                    with suppress(ConnectionClosed):
-                        await socket.send(said)
-                        await socket.recv()
-            with pytest.raises(InvalidStatus):
-                await connect(address, origin=Origin("https://evil.example"))
-            before = server.health()["training"]
-            await trains(neighbour, 20)
-            assert (before, server.health()["training"], neighbour.player.connections) == (1, 1, 1)
-
-    played(speak())
-
-
 def test_clearing_the_cache_takes_nothing_from_anybody(alone: Server) -> None:
     async def clear() -> None:
         async with visit(alone, own_run()) as neighbour, visit(alone, f"{LONG}&seed=6") as viewer:
@@ -264,35 +166,3 @@ def test_clearing_the_cache_takes_nothing_from_anybody(alone: Server) -> None:
             assert alone.worker() == worker
 
     played(clear())
-
-
-@pytest.mark.first
-def test_a_configuration_at_every_limit_at_once_is_refused_with_what_fits(server: Server) -> None:
-    query = {name: f"{knob.high:.15g}" for name, (_, knob) in knobs().items() if knob.high}
-    cfg, _ = RunConfig.from_query(query)
-    assert (cfg.depth, cfg.width, cfg.batch, cfg.steps) == (128, 512, 512, 5000)
-
-    refusal = re.compile(r"over budget: .*?(?:Nearest that fits|No single change is enough; begin with): (\w+) (\d+)\.")
-    labels = {knob.label: name for name, (_, knob) in knobs().items()}
-
-    async def every_limit() -> None:
-        worker, asked = server.worker(), cfg
-        for refusals in range(4):  # by how fast the server found this machine, one change is enough or two
-            async with Viewer(server.url, PAGE, urlencode(asked.to_query())) as viewer:
-                if refusals:
-                    await viewer.settled()
-                else:
-                    await viewer.until(lambda viewer=viewer: refusal.search(viewer.text), "the refusal")
-                    seconds = re.search(r"one step would take about ([\d.e+]+) s", viewer.text)
-                    assert seconds, viewer.text
-                    assert float(seconds[1]) > MAX_STEP_SECONDS
-                assert viewer.exceptions == []
-                advice = refusal.search(viewer.text)
-            if not advice:
-                break
-            asked = replace(asked, **{labels[advice[1]]: int(advice[2])})
-        assert refusals, "nothing was refused"
-        assert "over budget" not in viewer.text
-        assert server.worker() == worker
-
-    played(every_limit())

@@ -46,15 +46,6 @@ async def learns(viewer: Viewer) -> None:
     assert viewer.exceptions == []
 
 
-def test_below_a_path_a_page_finds_its_log(replicas: list[Server]) -> None:
-    async def visit() -> None:
-        async with Viewer(f"{replicas[0].url}/{BASE}", PAGE, f"{SMALL}&seed=1") as viewer:
-            await learns(viewer)
-            assert viewer.player.connections == 1
-
-    played(visit())
-
-
 @asynccontextmanager
 async def cutting(server: Server) -> AsyncIterator[str]:
     """The address of a proxy that ends every connection after a few seconds, without a goodbye."""

@@ -38,7 +38,6 @@ from models.service.result_cache import ResultCache
 from models.service.runs import FOLDER_VARIABLE, close_folder, is_temporary, open_folder
 from models.service.worker_process import ROOT
 from models.spec import RunConfig
-from models.spec.budget import budget_refusal
 from models.trace import Columns
 from models.training import Run
 from tests.inprocess import InProcessTrainer
@@ -193,20 +192,6 @@ def test_rows_and_frames_are_those_of_a_run_bit_for_bit(worker: Trainer) -> None
     assert (log.head.parameters, log.head.device, log.error) == (run.parameters, "cpu", "")
 
 
-def test_a_trace_taken_early_is_not_changed_by_what_comes(worker: Trainer) -> None:
-    cfg = RunConfig(depth=2, width=16, batch=16, steps=300, seed=13, device="cpu")
-    log = worker.request_rows(cfg, 5)
-    until(lambda: log.length == 5, "five rows")
-    early = log.trace()
-    assert early is not None
-    assert log.trace() is early
-    before = early.act_rms.copy()
-    finished(worker.request_rows(cfg, 300))
-    assert len(early) == 5
-    np.testing.assert_array_equal(early.act_rms, before)
-    assert not early.loss.flags.writeable
-
-
 # Errors
 
 
@@ -220,21 +205,6 @@ def test_an_absent_device_is_refused_in_a_sentence(worker: Trainer) -> None:
     assert answer.value is None
     assert answer.error == log.error
     assert not log.is_requested
-
-
-def test_a_run_over_budget_is_refused_with_the_numbers(worker: Trainer) -> None:
-    cfg = RunConfig(depth=128, width=512, batch=512, device="cpu")
-    log = worker.request_rows(cfg, 10)
-    until(lambda: log.error, "the refusal")
-    sentence = budget_refusal(cfg)  # by now the worker has said how fast this machine is
-    assert log.error == sentence
-    answer = answered(worker.open_log(cfg, wait=PATIENCE))
-    assert answer.error == sentence
-
-
-def test_an_unknown_question_is_answered_in_words(worker: Trainer) -> None:
-    answer = answered(worker.ask(Question("meaning", dict), SMALL, wait=PATIENCE))
-    assert "no question 'meaning'" in answer.error
 
 
 # Questions
@@ -357,18 +327,6 @@ def test_an_answer_that_nobody_asks_for_any_more_is_dropped(tmp_path: Path, monk
         assert done[-1] == done[-2] > 0
 
 
-@pytest.mark.full
-def test_a_long_answer_outlives_the_worker(tmp_path: Path) -> None:
-    path = tmp_path / "work"
-    with closing(bent(SLOW)) as trainer:
-        trainer.ask(Question("slow", dict), SMALL, path=str(path))
-        until(lambda: pieces(path), "work")
-        os.kill(trainer.status().pid, signal.SIGKILL)
-        (tmp_path / "work.end").touch()
-        answer = answered(trainer.ask(Question("slow", dict), SMALL, wait=PATIENCE, path=str(path)))
-        assert answer.value == {"pieces": 0}
-
-
 def test_an_instrument_answers_about_the_net_of_its_step(worker: Trainer) -> None:
     log = finished(worker.request_rows(SMALL, SMALL.steps))
     trace = answered(log.trace())
@@ -387,15 +345,6 @@ def test_an_instrument_with_wrong_arguments_is_refused_in_words(worker: Trainer)
 
 
 # Death and resurrection
-
-
-@pytest.mark.full
-def test_an_open_question_outlives_the_worker_but_does_not_kill_it_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(result_cache, "MAX_DEATHS", 2)
-    with closing(bent("questions.QUESTIONS['die'] = lambda c, a: os._exit(9)")) as trainer:
-        answer = answered(trainer.ask(Question("die", dict), SMALL, wait=PATIENCE))
-        assert "died 2 times" in answer.error
-        assert finished(trainer.request_rows(SMALL, SMALL.steps)).length == SMALL.steps + 1
 
 
 @pytest.mark.parametrize("command", [[sys.executable, "-c", "raise SystemExit(7)"], ["/nowhere/python"]])
@@ -861,24 +810,6 @@ def test_a_trainer_that_nobody_looks_after_any_more_says_that_it_has_failed(monk
 # In process, and the one of this process
 
 
-def test_the_in_process_trainer_gives_the_same_log_in_steps() -> None:
-    trainer = InProcessTrainer(steps_per_request=15)
-    lengths = []
-    for _ in range(4):
-        log = trainer.request_rows(SMALL, SMALL.steps)
-        lengths.append(log.length)
-    assert lengths == [15, 30, 41, 41]
-    assert log.done
-    assert rows_of(log).tobytes() == expected(SMALL).tobytes()
-    assert trainer.status().state == "ready"
-    assert trainer.status().versions["torch"] == torch.__version__
-    answer = answered(trainer.open_log(SMALL))
-    assert answer.value is not None
-    refused = trainer.request_rows(RunConfig(depth=128, width=512, batch=512), 5)
-    assert refused.error
-    assert trainer.log(RunConfig(seed=99)).length == 0
-
-
 def test_a_reloaded_module_closes_the_trainer_of_its_predecessor(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(client, "Trainer", InProcessTrainer)
     client.close_trainer()
@@ -919,11 +850,3 @@ def test_the_seeds_of_one_configuration_share_a_log_and_each_keeps_its_own_trace
         np.testing.assert_allclose(trace.grad_rms, alone.trace().grad_rms, rtol=2e-2)
     assert not np.allclose(traces[0].loss, traces[1].loss)
     assert worker.log(cfg) is not log, "one seed's log is bit for bit the run's, and another log"
-
-
-def test_a_seed_that_diverges_ends_its_own_trace_only(worker: Trainer) -> None:
-    cfg = RunConfig(norm="none", steps=8)
-    log = finished(worker.request_rows(cfg, cfg.steps, seeds=2))
-    for trace, divergence in zip(log.traces(), log.divergences, strict=True):
-        assert divergence is not None
-        assert len(trace) == divergence.step + 1

@@ -108,15 +108,6 @@ def test_rows_are_the_same_numbers_whether_tensors_are_stacked_or_not(width):
         np.testing.assert_allclose(getattr(run.trace(), series)[0], numbers, rtol=2e-5, err_msg=series)
 
 
-def test_a_row_is_taken_before_its_update():
-    run = Run(RunConfig(**SMALL))
-    expected = row_by_hand(run)
-    run.advance(1)
-    after = row_by_hand(run)
-    np.testing.assert_allclose(run.trace().weight_grad_rms[0], expected["weight_grad_rms"], rtol=2e-5)
-    assert not np.isclose(expected["weight_grad_rms"], after["weight_grad_rms"], rtol=1e-3).any()
-
-
 def test_gradients_are_recorded_before_clipping_and_the_factor_beside_them():
     raw, clipped = (Run(RunConfig(**SMALL, clip=clip)) for clip in (0.0, 0.01))
     raw.advance(1)

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from addnorm.probe import MAX_STACKED_NUMBERS
-from models.spec import ARRANGEMENTS, RunConfig
+from models.spec import RunConfig
 from models.trace import SCALARS
 from models.training import Run, SeedRuns
 from tests.arrangements import every_pair
@@ -62,16 +62,6 @@ def test_the_rows_of_every_arrangement_are_those_of_the_separate_runs(double, ar
     cfg = RunConfig.arranged(arrangement, **(TRANSFORMER if net == "transformer" else SMALL | {"task": "spiral"}))
     found, expected = together(cfg, seeds=PAIR, frames=False), one_by_one(cfg, PAIR, frames=False)
     assert_close(found, expected, rtol=1e-8)
-
-
-@pytest.mark.full
-@pytest.mark.parametrize("name", ARRANGEMENTS)
-@pytest.mark.parametrize("net", ["mlp", "transformer"])
-def test_in_float32_row_0_agrees_tightly_and_all_rows_closely(name, net):
-    cfg = RunConfig.arranged(name, net=net, **SMALL)
-    found, expected = together(cfg, seeds=PAIR, frames=False), one_by_one(cfg, PAIR, frames=False)
-    assert_close(found, expected, rtol=1e-5, rows=slice(1))
-    assert_close(found, expected, rtol=1e-3)
 
 
 def test_nets_too_wide_to_stack_have_the_same_rows():

@@ -25,8 +25,6 @@ from models.training import Replays, result_of
 from tests import traces
 from tests.drawn import drawn
 
-pytestmark = pytest.mark.usefixtures("trainer_in_this_process")
-
 L, SEEDS = 16, range(6)
 WITH_SKIP, WITHOUT = (0.13, 0.1), (0.4, 0.3)  # decades of A_l and of G_l / G_L
 

@@ -19,8 +19,6 @@ from tests.arrangements import PAIRS, in_turn
 from tests.drawn import drawn
 from tests.instruments.nets import DIVERGES, NETS
 
-pytestmark = pytest.mark.usefixtures("trainer_in_this_process")
-
 TINY = {"depth": 2, "width": 16, "batch": 6, "steps": 10, "device": "cpu"}
 OTHERS = [
     {"norm": "batch norm"},

@@ -2,23 +2,19 @@
 
 import math
 
-import numpy as np
 import pytest
 
 from exhibits.labs.attention.feed_forward.page import (
     REMOVED_PARTS,
     WHOLE_NET,
     configuration,
-    cut_chart,
     weights_in_blocks,
 )
-from models.answers import Sublayers, Without
 from models.insight.feed_forward import feed_forward_sentence
 from models.instruments.surgery import evaluate_held_out
 from models.nets import build_model
 from models.training import Run
 from tests.app_page import charts, sound, words
-from tests.drawn import drawn
 from tests.labs_page import lab, until
 from tests.player_page import rests, runs
 
@@ -60,12 +56,6 @@ def test_the_sentence_says_what_was_measured(losses, said):
     assert said in sentence
     if "beside" in said:
         assert "its feed-forward nets change the loss by +3, its attention by +2.5." in sentence
-
-
-def test_plotly_accepts_the_chart():
-    losses = {"ffn": np.array([1.0, np.nan]), "attn": np.array([1.0, 2.0])}
-    value = Sublayers(0.5, 0.9, {kind: Without(loss, loss, 1.0, 0.9) for kind, loss in losses.items()})
-    drawn(cut_chart(["block 1", "block 2"], value, "copy"))
 
 
 def test_three_nets_are_trained_and_the_whole_one_is_cut(trainer_in_this_process):

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 import torch
-from streamlit.testing.v1 import AppTest
 
 from addnorm.words import number
 from components.labs.distances import distance_chart
@@ -114,10 +113,3 @@ def test_only_a_head_without_positions_and_without_a_mask_is_blind_to_the_order(
         blind = {(kind, mask) for kind, found in rows.items() for mask, off in found.items() if off < ROUNDING}
         assert blind == {("none", "no mask")}
     assert "Blind to the order: “none” with no mask. All others" in order_sentence(rows)
-
-
-@pytest.fixture
-def page(trainer_in_this_process) -> AppTest:
-    page = lab("attention")
-    page.selectbox(key="attention_head_preset").select("X times W")
-    return sound(page.run())

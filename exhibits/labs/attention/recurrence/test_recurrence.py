@@ -4,18 +4,6 @@ import numpy as np
 
 from exhibits.labs.attention.recurrence.numbers import sequential_steps
 from exhibits.labs.attention.recurrence.page import waiting_graph
-from tests.drawn import all_drawn
-from tests.tables import table_of
-
-
-def test_plotly_json_and_the_table_accept_every_chart():
-    figures = [
-        waiting_graph(sequential_steps(count, recurrent=kind), recurrent=kind)
-        for kind in (True, False)
-        for count in (2, 12)
-    ]
-    for figure in all_drawn(figures):
-        table_of(figure)
 
 
 def test_the_graphs_have_a_line_for_everything_that_is_waited_for():

@@ -14,14 +14,12 @@ from exhibits.labs.attention.scaling.page import (
     entropy_chart,
     experiment,
     histogram,
-    variance_chart,
 )
 from exhibits.labs.attention.scaling.page import variance_sentence as of_variance
 from models.labs.attention import KEYS, score_draws
 from tests.app_page import by_link, charts, sound, words
-from tests.drawn import all_drawn, drawn
+from tests.drawn import drawn
 from tests.labs_page import lab
-from tests.tables import table_of
 
 
 def test_keeps_mean_and_variance_apart():
@@ -33,12 +31,6 @@ def test_keeps_mean_and_variance_apart():
     for row, scaling in zip(found.values(), (1, np.sqrt(KEY_SIZES), np.array(KEY_SIZES), np.sqrt(512)), strict=True):
         expected = np.array(KEY_SIZES) / np.square(scaling)
         np.testing.assert_allclose([one.variance for one in row], expected, rtol=0.25)
-
-
-def test_plotly_json_and_the_table_accept_every_chart():
-    found = experiment(0)
-    for figure in all_drawn([variance_chart(found), entropy_chart(found)]):
-        table_of(figure)
 
 
 def test_the_entropy_stays_below_that_of_equal_weights():

@@ -7,10 +7,8 @@ import pytest
 import torch
 
 from exhibits.labs.attention.trained.measure import LEARNED_FROM, beyond, decode_positions, probe_positions
-from models.generator import generator
 from models.nets.embedding import sinusoids
 from models.spec import RunConfig
-from models.tasks.base import HELD_OUT_SEED
 from models.training import Run, cross_entropy, result_of, snapshot_of
 
 SMALL = RunConfig.arranged("pre-norm", net="transformer", task="book", depth=2, width=16, heads=2, batch=4, steps=20)
@@ -105,14 +103,3 @@ def test_a_learned_table_has_no_rows_beyond_its_length():
         result_of(beyond(snapshot(replace(SMALL, position="learned"))))
     with pytest.raises(ValueError, match="only the book"):
         result_of(beyond(snapshot(replace(SMALL, task="copy"))))
-
-
-def test_the_net_that_was_asked_is_as_it_was():
-    one = snapshot()
-    x = one.task.draw(2, generator(HELD_OUT_SEED, "again"))[0]
-    with torch.no_grad():
-        before = one.model(x)
-        result_of(beyond(one))
-        result_of(probe_positions(one))
-        assert torch.equal(one.model(x), before)
-    assert one.model.training

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from streamlit.testing.v1 import AppTest
 
 from components.player.feed import text_json
 from exhibits.labs.autoregression.net.page import EXAMPLES, NETS, configuration
@@ -46,11 +45,6 @@ def test_a_net_of_this_page_learns_to_say_a_sequence_again_token_by_token():
     assert sum(a == b for a, b in zip(before.written, SIXTEEN.split(), strict=True)) < 8
     assert sum(a == b for a, b in zip(after.written, SIXTEEN.split(), strict=True)) > 12
     assert after.stopped == "full"
-
-
-@pytest.fixture
-def page(trainer_in_this_process) -> AppTest:
-    return small(lab("autoregression"), "book")
 
 
 def test_the_lab_opens_with_what_its_net_writes_once_trained_recorded_and_no_other_caption_over_it(

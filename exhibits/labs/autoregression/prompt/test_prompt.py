@@ -12,11 +12,9 @@ from exhibits.labs.autoregression.net.page import EXAMPLES, configuration
 from exhibits.labs.autoregression.prompt.page import stop_sentence
 from models.spec import TASKS
 from tests.app_page import charts, press, sound, words
-from tests.drawn import all_drawn
 from tests.labs.small import chosen, small, text
 from tests.labs_page import lab
 from tests.player_page import panels, rests
-from tests.tables import table_of
 
 
 @pytest.mark.parametrize(
@@ -45,13 +43,6 @@ def test_the_candidates_are_the_likeliest_and_the_chosen_one_however_unlikely():
     assert bars[0]["text"] == [*map(str, range(39, 27, -1)), "3"]
     assert bars[0]["y"][0] == pytest.approx(0.05)
     assert [bar["name"] for bar in bars] == ["net's probability", "at the temperature"]
-
-
-def test_plotly_json_and_the_table_accept_every_chart():
-    spoiled = np.array([0.0, np.nan, np.inf])
-    for p, tempered in ((np.array([0.2, 0.3, 0.5]), np.eye(3)[2]), (spoiled, spoiled)):
-        (figure,) = all_drawn([candidates_chart("Candidates", list("abc"), p, tempered, 2)])
-        table_of(figure)
 
 
 @pytest.fixture

@@ -1,22 +1,12 @@
 """A prediction block by block, at every position and head."""
 
-import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from exhibits.labs.autoregression.refinement.page import attention_map
 from tests.app_page import charts, sound, words
-from tests.drawn import all_drawn
 from tests.labs.small import small
 from tests.labs_page import lab
 from tests.player_page import rests
-from tests.tables import table_of
-
-
-def test_plotly_json_and_the_table_accept_every_chart():
-    tokens = ["a", "\n", "."]
-    for figure in all_drawn([attention_map(tokens, np.full((2, 3), share), 1) for share in (0.5, np.nan)]):
-        table_of(figure)
 
 
 @pytest.fixture

@@ -2,10 +2,8 @@
 
 import numpy as np
 
-from exhibits.labs.autoregression.revision.page import revision_chart, revision_sentence
+from exhibits.labs.autoregression.revision.page import revision_sentence
 from models.answers import Change
-from tests.drawn import all_drawn
-from tests.tables import table_of
 
 
 def changes(*difference, before=(1, 2, 3), after=(1, 2, 3)):
@@ -21,12 +19,3 @@ def test_the_sentence_on_revision_follows_the_numbers():
     assert "rounding" not in revision_sentence(changes(0, 0, 0), moved, "a")
     assert revision_sentence(changes(0, 0.5, 0), moved, "a").startswith("Earlier tokens change")
     assert "not finite" in revision_sentence(changes(0, np.nan, 0), moved, "a")
-
-
-def test_plotly_json_and_the_table_accept_every_chart():
-    charts = [
-        revision_chart(["a", "\n", "."], np.zeros(3), np.array([0.0, np.nan, np.inf])),
-        revision_chart(["a"] * 31, np.full(31, 1e-15), np.ones(31)),
-    ]
-    for figure in all_drawn(charts):
-        table_of(figure)

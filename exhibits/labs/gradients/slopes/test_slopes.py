@@ -9,8 +9,6 @@ from models.insight.gaussian import ACTIVATIONS as FUNCTIONS
 from models.insight.gaussian import slope, steepest_point, value
 from models.nets.branches import ACTIVATIONS
 from models.spec.vocabulary import ACTIVATIONS as NAMED
-from tests.drawn import all_drawn
-from tests.tables import table_of
 
 
 def test_every_activation_of_the_app_has_its_derivative():
@@ -37,8 +35,3 @@ def test_the_steepest_places_are_known():
 def figures():
     yield curve_chart("φ", list(FUNCTIONS), False, 0.0)
     yield curve_chart("φ'", [], True, 0.0)
-
-
-def test_plotly_json_and_the_table_accept_every_chart():
-    for figure in all_drawn([*figures()]):
-        table_of(figure)

@@ -30,6 +30,3 @@ def test_in_a_square_the_large_feature_leaves_nothing_of_the_small_one(ratio, sh
     assert square_terms(samples).sum() == pytest.approx((samples.sum(1) ** 2).mean())
     text = error_shares_sentence(samples, normalise(samples, "z-score").values)
     assert f"accounts for **{share}** of the loss; standardised, for 50%." in text
-
-
-pytestmark = pytest.mark.usefixtures("trainer_in_this_process")

@@ -11,8 +11,6 @@ from exhibits.labs.normalization.outlier.numbers import (
     with_outlier,
 )
 
-pytestmark = pytest.mark.usefixtures("trainer_in_this_process")
-
 
 @pytest.mark.parametrize("far", [0.0, 1.0, 100.0])
 def test_an_outlier_leaves_the_others_what_the_formulas_say(far):

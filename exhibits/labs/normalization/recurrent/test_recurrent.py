@@ -45,6 +45,3 @@ def test_a_recurrent_cell_reads_with_batch_norm_over_the_sequences_that_are_left
     assert found.layer_norm_rms == pytest.approx([1] * 9, abs=1e-4)
     assert f"step 9 over {found.sequences_left[-1]}." in lengths_sentence(found)
     assert ("turns it into zeros" in lengths_sentence(found)) == (alone > 0)
-
-
-pytestmark = pytest.mark.usefixtures("trainer_in_this_process")

@@ -30,6 +30,3 @@ def test_the_slopes_behind_a_table_are_torchs_and_a_norm_keeps_them_from_saturat
     if not normed:
         assert found.rms < 0.2 * most
         assert found.saturated > 0.9
-
-
-pytestmark = pytest.mark.usefixtures("trainer_in_this_process")

@@ -4,11 +4,9 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from exhibits.labs.residual.memory.page import memory_chart, sizes_sentence, stream_cosines
+from exhibits.labs.residual.memory.page import sizes_sentence, stream_cosines
 from tests.app_page import sound, words
-from tests.drawn import all_drawn
 from tests.labs_page import lab
-from tests.tables import table_of
 
 
 def test_random_branches_forget_a_token_sooner_behind_a_relu_after_every_add():
@@ -44,11 +42,6 @@ def test_a_skip_remembers_as_a_sum_of_random_vectors_does():
     assert np.mean([one["residual"][-1] for one in many]) == pytest.approx(1 / 5, abs=0.03)
     assert np.mean([one["residual, post-norm"][8] for one in many]) == pytest.approx(2**-4, abs=0.02)
     assert abs(np.mean([one["no residual"][1:] for one in many])) < 0.02
-
-
-def test_plotly_json_and_the_table_accept_every_chart():
-    for figure in all_drawn([memory_chart(stream_cosines(8, 24, size, 0)) for size in (0.0, 1.0)]):
-        table_of(figure)
 
 
 @pytest.fixture

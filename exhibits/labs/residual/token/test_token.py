@@ -27,13 +27,6 @@ def steps_of(name: str):
     return run_sublayers(np.array(example.token), np.array(example.branches), example.placement)
 
 
-def test_add_and_norm_after_attention():
-    (step,) = steps_of("After attention, post-norm")
-    close(step.sum, [1.5, 3.5, -1.5], 9)
-    close([step.norm_add.mean, step.norm_add.variance], [1.1667, 4.2222], 4)
-    close(step.after, [0.162, 1.136, -1.298])
-
-
 def test_from_the_printed_token_and_chained_from_the_right_one():
     (step,) = steps_of("After the feed-forward network, post-norm")
     close(step.sum, [0.40, 1.86, -2.19], 9)
@@ -42,15 +35,6 @@ def test_from_the_printed_token_and_chained_from_the_right_one():
     first, second = steps_of(CHAINED)
     close(first.after, [0.162, 1.136, -1.298])
     close(second.after, [0.226, 1.096, -1.322])
-
-
-def test_the_sum_keeps_the_token_and_f_0_is_the_identity():
-    (step,) = steps_of("No norm")
-    close(step.after, [2.3, 3.2, -0.6], 9)
-    (nothing,) = run_sublayers(step.before, [np.zeros(3)], "none")
-    np.testing.assert_array_equal(nothing.after, step.before)
-    (lost,) = run_sublayers(step.before, [np.zeros(3)], "none", skip=0.0)
-    np.testing.assert_array_equal(lost.after, 0)
 
 
 @pytest.mark.parametrize("skip", [0.0, 1.0, 2.5])

@@ -3,8 +3,6 @@
 import numpy as np
 import pytest
 import torch
-from streamlit.testing.v1 import AppTest
-from torch import nn
 
 from exhibits.labs.residual.variants.numbers import average_weights, dlcl_stream, recursive_skip, scaled_skip, turned
 from exhibits.labs.residual.variants.page import effective_weight, variants
@@ -56,12 +54,6 @@ def test_dlcl_reads_what_the_apps_stack_reads(own):
     np.testing.assert_allclose(reads[-1], head[0, 0].detach().numpy(), atol=1e-7)
 
 
-def test_the_weights_that_dlcl_starts_with_are_the_apps():
-    stack = DLCLStack({"b01": {}, "b02": {}}, nn.Identity)
-    for weights, row in zip(stack.weights, average_weights(2), strict=True):
-        assert weights.tolist() == pytest.approx(row)
-
-
 def test_a_heavier_skip_keeps_more_of_the_token():
     branches = np.array([[0.5, -1.5, 2.0]])
     results = {name: cosine(value, X - X.mean()) for name, (_, value) in variants(X, branches, 4.0, 2).items()}
@@ -93,8 +85,3 @@ def test_other_skips_open_where_they_differ(trainer_in_this_process):
 def test_a_cosine_with_nothing_is_no_number():
     assert np.isnan(cosine(np.zeros(3), X))
     assert cosine(X, -2 * X) == pytest.approx(-1)
-
-
-@pytest.fixture
-def page(trainer_in_this_process) -> AppTest:
-    return lab("residual")
