@@ -30,7 +30,6 @@ from models.spec.limits import LIMITS
 from models.training import Run
 from tests.app_page import PATIENCE, by_link, charts, labels, press, sound, words
 from tests.drawn import drawn
-from tests.experiments import TRAINED, last_loss, trained
 from tests.maps.test_maps import SMALL, made
 from tests.tables import table_of
 from tests.waiting import until
@@ -55,31 +54,13 @@ def test_every_run_of_a_prepared_map_is_recorded(key):
 
 @pytest.mark.full
 @pytest.mark.parametrize("key", PREPARED)
-def test_cells_of_a_prepared_map_are_those_of_the_stand_alone_script(key):
-    """Of each arrangement the first cell: 120 to 800 steps. All runs of a map would take hours."""
+def test_cells_of_a_prepared_map_come_out_as_recorded(key):
+    """Of each arrangement the first cell, and the last of all if runs are short."""
     spec, kept = PREPARED[key].spec, recording(key)
-    assert kept is not None
-    for name in spec.arrangements:
-        x, y = spec.x.values[0], spec.y.values[0]
-        recorded = next(one for one in kept.outcomes if (one.arrangement, one.x, one.y, one.seed) == (name, x, y, 0))
-        cfg = spec.config(name, x, y)
-        grads = trained(cfg)["grad_rms"][0]
-        assert recorded.gradient_ratio == pytest.approx(math.log10(grads[0] / grads[-1]), abs=1e-3)
-        if recorded.final_loss is not None:
-            low = 0.2 * math.log(TASKS[cfg.task].classes)  # below it the digits of a loss on its way down are chance
-            learned = recorded.final_loss < low and last_loss(cfg) < low
-            assert learned or recorded.final_loss == pytest.approx(last_loss(cfg), **TRAINED)
-
-
-@pytest.mark.full
-@pytest.mark.parametrize("key", PREPARED)
-def test_three_cells_of_a_prepared_map_come_out_as_recorded(key):
-    """Of the map whose runs are long one cell."""
-    spec, kept = PREPARED[key].spec, recording(key)
-    rows = spec.y.values
-    places = [(spec.arrangements[0], spec.x.values[0], rows[0]), (spec.arrangements[-1], spec.x.values[1], rows[1]),
-              (spec.arrangements[:2][-1], spec.x.values[-1], rows[0])]  # fmt: skip
-    for place in places if spec.config(*places[0]).steps < LONG else places[:1]:
+    places = [(name, spec.x.values[0], spec.y.values[0]) for name in spec.arrangements]
+    if spec.config(*places[0]).steps < LONG:
+        places.append((spec.arrangements[-1], spec.x.values[-1], spec.y.values[-1]))
+    for place in places:
         cell = Cell(*place)
         cfg = configs(spec, cell)[0]
         run = Run(cfg)
@@ -272,16 +253,6 @@ def made_works(tmp_path):
     yield make
     for one in kept:
         one.close()
-
-
-@pytest.mark.full
-def test_a_wanted_map_is_computed_by_a_process_and_ends(made_works, tmp_path):
-    these = made_works()
-    assert these.state_of(SMALL).state == "ended"
-    these.begin(SMALL, "me")
-    until(lambda: these.state_of(SMALL).state in ("ended", "failed"), "the end of the map")
-    assert these.state_of(SMALL).state == "ended", these.state_of(SMALL).sentence
-    assert len(MapStore(SMALL, tmp_path).outcomes()) == 16
 
 
 SLEEPS = (sys.executable, "-c", "import time; time.sleep(300)")
@@ -536,10 +507,7 @@ def own(page: AppTest, **values: str) -> AppTest:
     [
         ("map_x_values", "0.1, two", "'two' is not a number"),
         ("map_x_values", "", "The horizontal axis has 0 values; it takes 1 to 24."),
-        ("map_x_values", "nan", "Learning rate nan is out of range"),
         ("map_y_values", "1.5", "Depth 1.5 is not a whole number. The map"),
-        ("map_y_values", "4, 4", "twice"),
-        ("map_x_values", "1e99", "Learning rate 1e+99 is out of range"),
         (
             "map_x_values",
             "24",

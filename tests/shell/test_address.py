@@ -39,10 +39,7 @@ ANATOMY = "anatomy.py"
 COMPARE = "compare.py"
 LESSONS = "lessons.py"
 CLAIMS = "claims.py"
-PAPERS = "papers.py"
 MAPS = "maps.py"
-ATTENTION = "attention.py"
-RESIDUAL = "residual.py"
 NORMALIZATION = "normalization.py"
 GLOSSARY = "glossary.py"
 
@@ -90,18 +87,12 @@ def test_compare_is_found_again_with_its_columns_and_its_seeds() -> None:
     assert page.slider(key="compare_seeds").value == 3
 
 
+# One of each kind of control and page; the addresses of others stand in `tests/pages/test_addresses.py`.
 CHOICES: dict[str, tuple[str, str, str, Any, dict[str, str]]] = {
     "lesson": (LESSONS, "selectbox", "lesson_box", "final", {"lesson": "final"}),
     "claim": (CLAIMS, "cards", "claim_choice", "copies", {"claim": "copies"}),
     "search": (CLAIMS, "text_input", "claim_search", "layer norm", {"search": "layer norm"}),
-    "topic": (CLAIMS, "selectbox", "claim_topic", "norms", {"topic": "norms"}),
-    "paper": (PAPERS, "cards", "paper_choice", "order-and-chaos", {"paper": "order-and-chaos"}),
-    "paper's topic": (PAPERS, "selectbox", "paper_topic", "depth", {"topic": "depth"}),
-    "looked up": (GLOSSARY, "text_input", "glossary_search", "norm", {"search": "norm"}),
     "map": (MAPS, "selectbox", "map_choice", "your own", {"map": "your-own"}),
-    "colour": (MAPS, "selectbox", "map_measure", "gradient ratio", {"colour": "gradient-ratio"}),
-    "part": (ATTENTION, "segmented_control", "attention_part", "Positions", {"part": "positions"}),
-    "tab": (RESIDUAL, "cards", "residual_part", "Other skips", {"part": "other-skips"}),
     "closer look": (
         NORMALIZATION,
         "segmented_control",
@@ -109,7 +100,6 @@ CHOICES: dict[str, tuple[str, str, str, Any, dict[str, str]]] = {
         "Gain and bias",
         {"part": "gain-and-bias"},
     ),
-    "word": (GLOSSARY, "selectbox", "glossary_word", "layer norm", {"word": "layer-norm"}),
     "instrument": (PLAYGROUND, "cards", "instrument", "Health", {"instrument": "health"}),
     "block": (ANATOMY, "number_input", "anatomy_block", 5, {"block": "5"}),
     "panel": (PLAYGROUND, "segmented_control", "panel", "What the net says", {"panel": "what-the-net-says"}),
@@ -133,13 +123,7 @@ class Cards:
         self.page.session_state[self.key] = name
 
 
-# One of each kind of control and page; the others are of the same kinds.
-FIRST = ("lesson", "claim", "search", "map", "closer look", "instrument", "block", "panel")
-
-
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=() if name in FIRST else pytest.mark.full) for name in CHOICES]
-)
+@pytest.mark.parametrize("name", CHOICES)
 def test_what_is_chosen_stands_in_the_address_and_is_found_by_it_and_after_a_walk(name: str) -> None:
     path, kind, key, value, says = CHOICES[name]
 

@@ -32,14 +32,6 @@ def test_exceptions_for_blocks_are_put_into_words():
     assert describe_overrides(((1, "placement", "none"),)) == "block 1: no placement"
 
 
-@settings(max_examples=150)
-@given(configs())
-def test_a_configuration_survives_its_link(cfg):
-    back, notes = RunConfig.from_query(cfg.to_query())
-    assert back == cfg
-    assert notes == []
-
-
 @given(configs())
 def test_a_configuration_survives_a_real_address_bar(cfg):
     """As a browser writes it, and as Streamlit hands it over: lists of values."""
@@ -89,11 +81,6 @@ def test_an_unknown_arrangement_is_ignored_with_a_note():
 
 
 # --- overrides ---
-
-
-@given(configs())
-def test_overrides_survive_as_text(cfg):
-    assert from_text(to_text(cfg.overrides), cfg.depth) == cfg.overrides
 
 
 def test_neighbouring_blocks_are_written_as_one_range():
