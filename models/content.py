@@ -227,8 +227,8 @@ def merged_edition(text: Document, translation: Document) -> Document:
         raise translation.fault(f"nothing is called “{heading}” in English", heading)
     for heading, section in translation.sections.items():
         _check_same_placeholders(translation, text.sections[heading], section)
-    if translation.path.suffix == ".md":
-        document.front |= {"words": translation.take("words", dict, {})}
+    if translation.path.suffix == ".md" and "words" in translation.front:
+        document.front["words"] = translation.take("words", dict)
     for name, table in translation.front.items():
         if not isinstance(table, dict) or not isinstance(text.front.get(name), dict):
             raise translation.fault(f"no table is called “{name}” in English", name)

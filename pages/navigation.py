@@ -14,6 +14,7 @@ from components.shell.drawer import drawer
 from components.shell.related import link_from_lab
 from components.shell.waiting import rerun_if_stale
 from models.content import phrase
+from models.labs.labs import LABS
 
 HERE = Path(__file__).parent
 NAME = "Add & Norm Playground"
@@ -58,13 +59,7 @@ SECTIONS = {
 # Not in the bar, by the entry that leads there: a class is led to its questions, the picture on Labs is the labs' menu.
 UNLISTED = {
     "": (PageEntry("question", "A question", "help"),),
-    "Labs": (
-        PageEntry("normalization", "Normalisation", "table_chart"),
-        PageEntry("attention", "Attention", "center_focus_strong"),
-        PageEntry("gradients", "Gradients", "trending_down"),
-        PageEntry("residual", "Residual", "add"),
-        PageEntry("autoregression", "Autoregression", "keyboard_tab"),
-    ),
+    "Labs": tuple(PageEntry(address, lab.title, lab.icon) for address, lab in LABS.items()),
 }
 UNLISTED_ENTRIES = [entry for entries in UNLISTED.values() for entry in entries]
 

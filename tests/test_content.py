@@ -225,9 +225,11 @@ def test_an_exhibit_has_its_words_in_its_folder_in_every_language(
     monkeypatch.setattr(content, "EXHIBITS", tmp_path)
     texts = Texts("maps/new")
     assert (texts.title, texts("said", loss=2)) == ("What?", "One 2.")
-    assert list(Content("maps/*.md", lambda files: {text.key: text.front["order"] for text in files})) == ["new"]
+    fronts = Content("maps/*.md", lambda files: {text.key: text.front for text in files})
+    assert dict(fronts) == {"new": {"order": 1}}
     monkeypatch.setattr(content, "edition", lambda: "zh")
     assert (texts.title, texts("said", loss=2)) == ("什么？", "一 2。")
+    assert dict(fronts) == {"new": {"order": 1}}, "a translation announces nothing"
 
 
 def test_negative_numbers_have_the_formatter_s_sign() -> None:
@@ -251,6 +253,7 @@ def test_all_that_the_player_says_by_pattern_is_said_somewhere() -> None:
     files += [
         *(ROOT / "models/insight").glob("*.py"),
         *(ROOT / "exhibits").rglob("*.py"),
+        *(ROOT / "exhibits").glob("labs/*/words.md"),
         ROOT / "pages/navigation.py",
         ROOT / "models/lessons/stops.py",
         ROOT / "models/spec/fields.py",

@@ -10,7 +10,7 @@ from components.labs.parts import line_chart
 from models.content import Texts
 from models.labs import positions as encodings
 
-TEXTS = Texts("labs/distances")
+TEXTS = Texts("distances")
 ROUNDING = 1e-9  # a smaller difference, as a share of the largest score, is rounding
 
 

@@ -12,15 +12,15 @@ from components.controls import form
 from components.labs.page import PARTS, LabPart
 from components.shell import session
 from components.shell.link import PAGES
-from components.shell.related import LABS
 from models.content import Texts
 from models.insight.words import count_in_words
+from models.labs.labs import LABS
 from models.labs.transformer_map import MapStack, MapSublayer, stacks
 from models.spec.knob import Knob
 from models.spec.query import slug
 from models.spec.settings import Settings
 
-TEXTS = Texts("labs/map")
+TEXTS = Texts("transformer_map")
 KEY, MAP_KEY = "labs", "labs_map"
 ENCODER_DECODER, DECODER_ALONE = "encoder and decoder", "decoder alone (GPT)"
 NORM_PLACEMENTS = ("post-norm", "pre-norm")

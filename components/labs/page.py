@@ -15,6 +15,7 @@ from components.classroom.following import shown_state
 from components.controls import form
 from models import exhibits
 from models.content import Content, Document
+from models.labs.labs import LABS
 from models.spec.knob import Knob
 from models.spec.settings import Settings
 
@@ -82,13 +83,18 @@ def parts_of(lab: str, within: str = "") -> Mapping[str, list[LabPart]]:
 
 
 def draw_lab(lab: str) -> None:
-    """Draws the parts of a lab in tabs, or its only one."""
+    """Draws a lab: title, what it invites to, and its parts in tabs, or one of them at a time."""
+    st.title(LABS[lab].title, anchor=False)
+    st.markdown(LABS[lab].lead)
     by_title = parts_of(lab)
-    if len(by_title) > 1:
+    titles = list(by_title)
+    if len(titles) > 1 and not LABS[lab].one_part:
         draw_tabs(lab)
-    else:
-        for part in next(iter(by_title.values())):
-            part.page.draw()
+        return
+    first = OpenPart(titles[0])
+    chosen = form.draw(OpenPart, lab, first, legal={"part": titles}).part if len(titles) > 1 else first.part
+    for part in by_title[chosen]:
+        part.page.draw()
 
 
 def draw_tabs(lab: str, within: str = "", *arguments: Any) -> None:
@@ -110,11 +116,3 @@ def draw_tabs(lab: str, within: str = "", *arguments: Any) -> None:
         with tabs[part.title]:
             if is_shown and not (taken and taken[0] is None):
                 drawn[part.folder] = part.page.draw(*arguments, *taken)
-
-
-def draw_chosen_part(lab: str) -> None:
-    """Draws a choice of the parts of a lab, and the chosen one."""
-    by_title = parts_of(lab)
-    first = OpenPart(next(iter(by_title)))
-    for part in by_title[form.draw(OpenPart, lab, first, legal={"part": list(by_title)}).part]:
-        part.page.draw()

@@ -20,7 +20,7 @@ from models.spec.knob import Knob
 from models.spec.query import escape_markdown
 from models.spec.settings import Settings
 
-TEXTS = Texts("labs/prompts")
+TEXTS = Texts("prompts")
 KEY = "autoregression"
 MAX_PROMPT_CHARACTERS = 500
 END_CHARACTERS = (".", "\n", " ", ",", "!", "?")  # choices for a text; a sequence may end after any symbol

@@ -6,29 +6,15 @@ from components.shell.hidden_parts import hides_anything
 from components.shell.link import PAGES
 from models.claims.claims import Claim
 from models.content import phrase
+from models.labs.labs import LABS
 from models.lessons.lessons import LESSONS, Lesson
-
-LABS = {  # by address
-    "normalization": "Normalisation",
-    "attention": "Attention",
-    "gradients": "Gradients",
-    "residual": "Residual",
-    "autoregression": "Autoregression",
-}
-TOPICS_OF_LAB = {
-    "normalization": ("norms", "batch norm", "reading charts"),
-    "attention": ("attention",),
-    "gradients": ("initialisation", "training"),
-    "residual": ("residual", "placement"),
-    "autoregression": ("attention",),
-}
 
 
 def labs_of(experiment: Lesson | Claim) -> tuple[str, ...]:
     """Addresses of the labs in which a lesson or claim can be tried by hand."""
     if isinstance(experiment, Lesson):
         return experiment.see
-    return tuple(lab for lab, topics in TOPICS_OF_LAB.items() if experiment.topic in topics)
+    return tuple(address for address, lab in LABS.items() if experiment.topic in lab.topics)
 
 
 def lessons_of(lab: str) -> list[Lesson]:
@@ -41,7 +27,8 @@ def link_to_labs(experiment: Lesson | Claim) -> None:
     if hides_anything():
         return
     for lab in labs_of(experiment):
-        st.page_link(PAGES / f"{lab}.py", label=phrase(f"Try it by hand: {LABS[lab]}"), icon=":material/science:")
+        label = phrase(f"Try it by hand: {LABS[lab].title}")
+        st.page_link(PAGES / f"{lab}.py", label=label, icon=":material/science:")
 
 
 def link_from_lab(lab: str) -> None:
@@ -52,6 +39,6 @@ def link_from_lab(lab: str) -> None:
     for lesson in lessons_of(lab):
         label, query = f"Lesson {numbers[lesson.key]}: {lesson.title}", {"lesson": lesson.key}
         st.page_link(PAGES / "lessons.py", label=label, icon=":material/school:", query_params=query)
-    for topic in TOPICS_OF_LAB[lab]:
+    for topic in LABS[lab].topics:
         label, query = f"Common claims: {topic}", {"topic": topic}
         st.page_link(PAGES / "claims.py", label=label, icon=":material/fact_check:", query_params=query)

@@ -12,6 +12,7 @@ from urllib.parse import parse_qsl, unquote, urlencode, urlsplit
 from models.claims.claims import CLAIMS
 from models.claims.judging import GUESSES
 from models.insight.path_outcome import PATH_OUTCOMES
+from models.labs.labs import LABS
 from models.lessons.glossary import PAGES
 from models.lessons.lessons import LESSONS, Lesson
 from models.lessons.questions import ASK, Poll, plain, question_from
@@ -28,7 +29,7 @@ LESSON = "lessons"
 CLAIM = "claims"
 QUESTION = "question"
 NO_STOPS = {"navigation", "teacher", QUESTION}  # scripts whose address shows a class nothing
-TITLES = {STORY: "The story", "recordings": "Your model", CLAIM: "Common claims", "normalization": "Normalisation"}
+TITLES = {STORY: "The story", "recordings": "Your model", CLAIM: "Common claims"}
 STORY_SCENES = 6
 SCENE = re.compile(rf"{STORY}-([1-{STORY_SCENES}])")
 VISIT_KEYS = {"class", "hide", "key", "lang", "plan", "view", "homework"}  # of an address, which no stop has
@@ -160,7 +161,7 @@ def title_of(stop: str) -> str:
     if stop.startswith(ASK):
         return f"Question: {poll_of(stop).title}"
     page, query = page_of(stop)
-    name = TITLES.get(page, page.capitalize())
+    name = LABS[page].title if page in LABS else TITLES.get(page, page.capitalize())
     if claim := claim_of(stop):
         return f"Claim: “{CLAIMS[claim].title}”"
     if scene := SCENE.fullmatch(stop):

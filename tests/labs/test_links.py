@@ -9,12 +9,13 @@ from streamlit.testing.v1 import AppTest
 
 from components.labs.prompts import END_CHARACTERS
 from components.maps.specification import FIRST
-from components.shell.related import LABS, TOPICS_OF_LAB, labs_of, lessons_of
+from components.shell.related import labs_of, lessons_of
 from exhibits.labs.gradients.chain.numbers import PRESETS
 from exhibits.labs.normalization.table.numbers import TABLES
 from models.claims.claims import CLAIMS
 from models.insight.gaussian import ACTIVATIONS
 from models.labs.attention_examples import PROJECTIONS, ROWS
+from models.labs.labs import LABS
 from models.labs.normalization import METHODS
 from models.labs.residual import WALKABLE_PLACEMENTS, WORKED_EXAMPLES
 from models.lessons.lessons import LESSONS
@@ -238,13 +239,13 @@ def test_no_two_options_of_a_control_are_one_in_the_address(options: Any) -> Non
 
 @pytest.mark.parametrize("name", LABS)
 def test_labs_lead_to_lessons_and_claims_and_back(name: str) -> None:
-    assert TOPICS_OF_LAB[name]
-    assert set(TOPICS_OF_LAB[name]) <= {claim.topic for claim in CLAIMS.values()}
+    assert LABS[name].topics
+    assert set(LABS[name].topics) <= {claim.topic for claim in CLAIMS.values()}
     shown = {one.proto.label for one in walk(by_link("claims.py"), f"{name}.py").get("page_link")}
     lessons = [f"Lesson {at}: {lesson.title}" for at, lesson in enumerate(LESSONS.values(), 1) if name in lesson.see]
-    assert {*lessons, *(f"Common claims: {topic}" for topic in TOPICS_OF_LAB[name])} <= shown
-    claim = next(one for one in CLAIMS.values() if one.topic == TOPICS_OF_LAB[name][0])
-    back_again = f"Try it by hand: {LABS[name]}"
+    assert {*lessons, *(f"Common claims: {topic}" for topic in LABS[name].topics)} <= shown
+    claim = next(one for one in CLAIMS.values() if one.topic == LABS[name].topics[0])
+    back_again = f"Try it by hand: {LABS[name].title}"
     assert back_again in {one.proto.label for one in by_link("claims.py", claim=claim.key).get("page_link")}
     for lesson in lessons_of(name):
         assert back_again in {one.proto.label for one in by_link("lessons.py", lesson=lesson.key).get("page_link")}

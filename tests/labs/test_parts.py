@@ -5,12 +5,19 @@ import pytest
 from components.labs.entrance import BOXES, parts_on_map
 from components.labs.page import PARTS
 from models.exhibits import listed
+from models.labs.labs import LABS
+from models.lessons.glossary import PAGES
 from tests import labs_page
 from tests.app_page import charts, sound
 from tests.drawn import all_drawn
 from tests.tables import table_of
 
 ALL = {part.folder: part for parts in PARTS.values() for part in parts}
+
+
+def test_every_lab_has_words_parts_and_a_page():
+    assert set(LABS) == set(PARTS)
+    assert set(LABS) <= PAGES
 
 
 def test_every_part_has_words_and_a_page():

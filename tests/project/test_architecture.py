@@ -165,7 +165,13 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     ),
     "models.maps.unit": ("models.training", "models.maps", "models.spec"),
     "models.maps": ("models.content", "models.spec", "models.trace", "models.runlog", "models.log", *NUMPY_SIDE),
-    "models.lessons.stops": ("models.claims", "models.papers", "models.insight", "models.spec"),  # what may be shown
+    "models.lessons.stops": (
+        "models.claims",
+        "models.labs",
+        "models.papers",
+        "models.insight",
+        "models.spec",
+    ),  # what may be shown
     "models.lessons": ("models.content", "models.experiment", "models.spec", "models.trace", "models.log", *NUMPY_SIDE),
     "models.insight.signal": ("models.training", "models.nets", "models.spec", "models.generator"),
     "models.insight": ("models.answers", "models.content", "models.spec", "models.trace"),
