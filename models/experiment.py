@@ -18,7 +18,7 @@ import numpy as np
 
 from models import answers
 from models.answers import OF_TORCH, SIGNAL, Question
-from models.content import ContentError, Document, Texts, bind_settings, fill, placeholders
+from models.content import Document, Texts, bind_settings, fill
 from models.exhibits import beside, questions
 from models.lessons.glossary import ENTRIES, PAGES, key_of
 from models.spec import RunConfig
@@ -33,6 +33,7 @@ QUESTIONS = {
 }
 LINK = re.compile(r"\]\(([\w-]+)(?:\?word=([^)\s]*))?")
 ARXIV = re.compile(r"\d{4}\.\d{5}")
+E = TypeVar("E", bound="Experiment")
 
 Numbers = Callable[..., dict[str, Any]]
 
@@ -137,6 +138,24 @@ class Finding:
 
 
 @dataclass(frozen=True)
+class Judge:
+    """A function of values, and the names of the numbers that it provides to a text."""
+
+    function: Callable[..., Judgement]
+    numbers: tuple[str, ...]
+
+
+def judge(numbers: str) -> Callable[[Callable[..., Judgement]], Judge]:
+    """Makes a function a judge; `numbers`: names of the numbers it provides, space-separated."""
+    return lambda function: Judge(function, tuple(numbers.split()))
+
+
+def judges_of(module: ModuleType) -> dict[str, Judge]:
+    """The judges of a module by name."""
+    return {name: value for name, value in vars(module).items() if isinstance(value, Judge)}
+
+
+@dataclass(frozen=True)
 class Experiment:
     """A question with its options, the sources of the values that `judge` takes by name, and an explanation.
 
@@ -151,7 +170,7 @@ class Experiment:
     question: str
     options: tuple[str, ...]
     sources: Mapping[str, Source]
-    judge: Callable[[Values], Judgement]
+    judge: Judge
     result_text: str
     why: str
     papers: Mapping[str, str]
@@ -189,7 +208,7 @@ class Experiment:
 
     def judged(self, values: Values) -> Judgement:
         """What the judge decides; `undecided`, with the reason, if one of its numbers is NaN, which refutes nothing."""
-        judgement = self.judge(values)
+        judgement = self.judge.function(values)
         if not self.undecided or not any(map(_has_nan, (judgement.numbers, judgement.table, judgement.tests))):
             return judgement
         ends = {name: value.divergence for name, value in values.items() if isinstance(value, Trace)}
@@ -219,28 +238,6 @@ def _has_nan(value: Any) -> bool:
     return isinstance(value, float | np.ndarray | np.floating) and bool(np.isnan(value).any())
 
 
-@dataclass(frozen=True)
-class Judge:
-    """A function of values, and the names of the numbers that it provides to a text."""
-
-    function: Callable[..., Judgement]
-    numbers: tuple[str, ...]
-
-
-JUDGES: dict[str, Judge] = {}
-E = TypeVar("E", bound=Experiment)
-
-
-def judge(numbers: str) -> Callable[[Callable[..., Judgement]], Callable[..., Judgement]]:
-    """Registers a function as the judge of its name; `numbers`: names of the numbers it provides, space-separated."""
-
-    def register(function: Callable[..., Judgement]) -> Callable[..., Judgement]:
-        JUDGES[function.__name__] = Judge(function, tuple(numbers.split()))
-        return function
-
-    return register
-
-
 def functions_of(module: ModuleType) -> dict[str, Numbers]:
     """The functions that a module defines and that need no argument, by name."""
     functions = {name: value for name, value in vars(module).items() if callable(value) and not name.startswith("_")}
@@ -255,6 +252,7 @@ def functions_of(module: ModuleType) -> dict[str, Numbers]:
 def experiment_fields(
     text: Document,
     options: Any,
+    judges: ModuleType,
     *,
     question_heading: str,
     topics: Sequence[str] = (),
@@ -264,19 +262,15 @@ def experiment_fields(
 ) -> dict[str, Any]:
     """Takes the fields of an Experiment from a file; its judge and numbers may lie beside it.
 
-    `options`: passed on to the judge. `topics`: of which the file names one. ContentError if something is missing,
-    unknown or of a wrong type.
+    `options`: passed on to the judge, which is one of `judges` where none lies there. `topics`: of which the file names
+    one. ContentError if something is missing, unknown or of a wrong type.
     """
     topic = text.take("topic", str) if topics else ""
     if topics and topic not in topics:
         raise text.fault(f"the topic is one of {', '.join(topics)}", "topic")
-    beside(text.path, "judge")  # registers it
     numbers = beside(text.path, "numbers")
-    settings = text.take("judge", dict)
-    name = str(settings.pop("by", ""))
-    if name not in JUDGES:
-        raise text.fault(f"there is no judge “{name}”; there is {', '.join(sorted(JUDGES))}", name or "[judge]")
-    judge = JUDGES[name]
+    settings = text.take("judge", dict, {})
+    judge = _judge(text, settings, judges)
     texts = {
         "result_text": text.section(result_heading, ""),
         "early_text": text.section(early_heading, ""),
@@ -293,13 +287,23 @@ def experiment_fields(
         "topic": topic,
         "options": tuple(options),
         "sources": take_sources(text, functions_of(numbers) if numbers else {}),
-        "judge": bind_settings(text, judge.function, settings, options=options),
+        "judge": Judge(bind_settings(text, judge.function, settings, options=options), judge.numbers),
         "why": why,
         "papers": {name: paper_url(text, name, number) for name, number in text.take("papers", dict).items()},
         "words": text.take("words", dict, {}),
         "order": text.take("order", int),
         **texts,
     }
+
+
+def _judge(text: Document, settings: dict[str, Any], shared: ModuleType) -> Judge:
+    """The judge in a text's folder, else the shared one that the settings name, which is taken from them."""
+    module = beside(text.path, "judge")
+    judges = judges_of(module or shared)
+    name = next(iter(judges), "") if module else str(settings.pop("by", ""))
+    if name not in judges:
+        raise text.fault(f"there is no judge “{name}”; there is {', '.join(judges)}", name or "[judge]")
+    return judges[name]
 
 
 def take_sources(text: Document, functions: Mapping[str, Numbers]) -> dict[str, Source]:
@@ -360,14 +364,5 @@ def check_links(text: Document, *parts: str) -> None:
 
 
 def experiments_from(load: Callable[[Document], E], texts: Iterable[Document]) -> dict[str, E]:
-    """The experiments of some files by key, in order; ContentError if no text uses a number that a judge provides."""
-    experiments = {experiment.key: experiment for experiment in sorted(map(load, texts), key=attrgetter("order"))}
-    numbers_used: dict[str, set[str]] = {}
-    for experiment in experiments.values():
-        used = numbers_used.setdefault(getattr(experiment.judge, "func").__name__, set())  # noqa: B009 (a partial, from `bind_settings`)
-        for text in (experiment.result_text, experiment.early_text, experiment.condition_text):
-            used.update(placeholders(text))
-    for name, used in numbers_used.items():
-        for unused in set(JUDGES[name].numbers) - used:
-            raise ContentError(f"No text says what the judge “{name}” measures as “{unused}”.")
-    return experiments
+    """The experiments of some files by key, in order."""
+    return {experiment.key: experiment for experiment in sorted(map(load, texts), key=attrgetter("order"))}

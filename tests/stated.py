@@ -10,13 +10,13 @@ import math
 import operator
 import re
 from collections.abc import Callable, Iterator, Mapping
-from inspect import unwrap
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from models.claims import judging
 from models.content import FRONT, LEFT_ALONE, PLACEHOLDER, Document
 from models.exhibits import beside
-from models.experiment import JUDGES
+from models.lessons import judges
 
 NUMBER = re.compile(
     r"(?<![A-Za-z_0-9.,/√])(?<![A-Za-z]-)(\d[\d,]*(?:\.\d+)?(?:e-?\d+)?)(?:/(\d+)(?![\w.]))?(?:\s?(%))?"
@@ -54,8 +54,8 @@ def check_numbers_named(text: Document) -> None:
 
     `[stated]` may use the constants of the modules that judge the text or compute its numbers.
     """
-    numbers = beside(text.path, "numbers")
-    constants = (vars(numbers) if numbers else {}) | unwrap(JUDGES[text.front["judge"]["by"]].function).__globals__
+    own = [beside(text.path, "numbers"), beside(text.path, "judge")]
+    constants = {name: value for module in (judging, judges, *own) if module for name, value in vars(module).items()}
     stated = text.take("stated", dict, {})
     text.take("order", int)  # a place names no number
     named = {name: list(_values(text, name, value, constants)) for name, value in stated.items()}

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from functools import partial
 
+from models.claims import judging
 from models.claims.judging import FAILS, HOLDS, PARTLY, UNDECIDED
 from models.content import Content, Document
 from models.experiment import (
@@ -33,6 +34,7 @@ def claim(text: Document) -> Claim:
         **experiment_fields(
             text,
             (HOLDS, FAILS, PARTLY),
+            judging,
             topics=TOPICS,
             question_heading="Experiment",
             condition_heading="True only",

@@ -13,7 +13,7 @@ from models.experiment import (
     experiments_from,
     net_config,
 )
-from models.lessons import judges  # noqa: F401 (registers the judges)
+from models.lessons import judges
 from models.lessons.challenges import GOALS, Challenge
 
 CHARTS = ("loss", "act_rms", "grad_rms", "sample_cosine")
@@ -52,6 +52,7 @@ def lesson(text: Document) -> Lesson:
         **experiment_fields(
             text,
             options,
+            judges,
             question_heading="Question",
             result_heading="What happened",
             early_heading="Before training",

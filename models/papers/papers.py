@@ -20,6 +20,7 @@ from models.experiment import (
 )
 from models.insight.words import number
 from models.maps.prepared import CHECKS_KEY, PREPARED
+from models.papers import judging
 from models.papers.judging import HOLDS, NOT_HERE, PARTLY, UNDECIDED
 from models.spec import RunConfig
 
@@ -102,7 +103,12 @@ def paper(text: Document) -> Paper:
         recorded=text.take("recorded", bool, False),
         other=text.take("other", dict, {}),
         **experiment_fields(
-            text, (HOLDS, PARTLY, NOT_HERE), topics=TOPICS, question_heading="Set-up", condition_heading="Because"
+            text,
+            (HOLDS, PARTLY, NOT_HERE),
+            judging,
+            topics=TOPICS,
+            question_heading="Set-up",
+            condition_heading="Because",
         ),
     )
     text.require_all_taken()

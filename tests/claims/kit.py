@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from models.claims.claims import CLAIMS
 from models.claims.judging import FAILS, HOLDS, PARTLY
-from models.experiment import JUDGES, Finding, Trained
+from models.experiment import Finding, Trained
 from models.generator import generator
 from models.nets import build_model
 from models.spec import TASKS, RunConfig
@@ -69,7 +69,7 @@ def upheld_by(key: str, change: Callable[[dict[str, Any]], None]) -> None:
     assert said.answer in (FAILS, PARTLY), said.sentence
     assert said.answer != PARTLY or said.condition
     assert len({len(column) for column in said.table.values()}) == 1
-    assert set(JUDGES[CLAIMS[key].judge.func.__name__].numbers) <= set(CLAIMS[key].judge(gathered(key)).numbers)
+    assert set(CLAIMS[key].judge.numbers) <= set(CLAIMS[key].judge.function(gathered(key)).numbers)
     other = outcome(key, change)
     assert other.answer == HOLDS
     assert other.sentence != said.sentence

@@ -10,7 +10,7 @@ import numpy as np
 from components.player.experiment import lines_figure
 from exhibits.instruments.surgery.answer import Lesions
 from models.answers import SignalAtInit
-from models.experiment import JUDGES, Finding
+from models.experiment import Finding
 from models.papers.judging import HOLDS
 from models.papers.papers import PAPERS
 from models.spec import RunConfig
@@ -41,9 +41,7 @@ def comes_out(key: str, answer: str) -> None:
     assert said.answer == answer, said.condition
     assert (said.condition == "") == (said.answer == HOLDS)
     assert len({len(column) for column in said.table.values()}) == 1
-    assert set(JUDGES[PAPERS[key].judge.func.__name__].numbers) <= set(  # type: ignore[attr-defined]
-        PAPERS[key].judge(gathered(key)).numbers
-    )
+    assert set(PAPERS[key].judge.numbers) <= set(PAPERS[key].judge.function(gathered(key)).numbers)
     assert said.lines is not None
     figure = drawn(lines_figure(said.lines))
     assert {trace["name"] for trace in figure["data"] if trace["mode"] != "markers"} >= set(said.lines.values)

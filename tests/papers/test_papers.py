@@ -136,7 +136,7 @@ def test_a_file_that_names_a_net_that_there_is_not_or_no_topic_is_refused(tmp_pa
 def test_recorded_tests_are_of_the_statements_that_stand() -> None:
     """Each verdict follows from its interval and the bound in the card."""
     for key, one in PAPERS.items():
-        statements = [Statement(**stated) for stated in one.judge.keywords["statements"]]  # type: ignore[attr-defined]
+        statements = [Statement(**stated) for stated in one.judge.function.keywords["statements"]]  # type: ignore[attr-defined]
         parts = recorded_tests().get(key, {})
         if not parts:
             continue

@@ -48,14 +48,14 @@ def test_dead_units_have_two_causes_and_either_alone_decides_the_verdict() -> No
     assert outcome("dying-relu").answer == PARTLY
 
     def unhurt(values: dict[str, Any]) -> None:
-        trace = values[CLAIMS["dying-relu"].judge.keywords["trained"]]
-        values[CLAIMS["dying-relu"].judge.keywords["trained"]] = replace(trace, frames=trace.frames[:1])
+        trace = values[CLAIMS["dying-relu"].judge.function.keywords["trained"]]
+        values[CLAIMS["dying-relu"].judge.function.keywords["trained"]] = replace(trace, frames=trace.frames[:1])
 
     assert outcome("dying-relu", unhurt).answer == FAILS
 
 
 def test_dead_units_of_a_net_that_diverged_decide_nothing() -> None:
-    trained = CLAIMS["dying-relu"].judge.keywords["trained"]
+    trained = CLAIMS["dying-relu"].judge.function.keywords["trained"]
     values = gathered("dying-relu")
     said = CLAIMS["dying-relu"].finding(values | {trained: replace(values[trained], divergence=DIVERGED)})
     assert (said.answer, said.sentence) == (UNDECIDED, f"Not measured: “{trained}” diverged at step 7.")

@@ -25,7 +25,7 @@ def test_degradation_is_judged_by_the_order_of_the_losses_in_every_seed() -> Non
     assert degraded(0.1, 0.5, 1.8, 0.02, 0.5, 1.0).answer == PARTLY
     assert degraded(0.1, 0.1, 0.1, 0.1, 0.2, 0.3).answer == NOT_HERE
     said = degraded(0.1, 0.5, 1.8, 0.02, 0.5, 1.0)
-    assert said.condition == PAPERS["degradation"].judge.keywords["statements"][1]["says"]  # type: ignore[attr-defined]
+    assert said.condition == PAPERS["degradation"].judge.function.keywords["statements"][1]["says"]  # type: ignore[attr-defined]
     values = dict(
         zip(PAPERS["degradation"].sources, (ending(*[one] * 10) for one in (0.1, 0.5, 1.8, 0, 0, 0)), strict=True)
     )

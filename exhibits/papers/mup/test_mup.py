@@ -53,7 +53,7 @@ def test_contrary_numbers_change_the_verdict() -> None:
 
 
 def test_slopes_of_the_recorded_sizes_are_those_of_numpy() -> None:
-    said = PAPERS["mup"].judge({"numbers": coordinate_checks()})
+    said = PAPERS["mup"].judge.function({"numbers": coordinate_checks()})
     for field, site in (("width", -1), ("depth", -2)):
         for name, power in said.numbers[field].items():
             one = coordinate_checks()[field, name]
