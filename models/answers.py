@@ -14,10 +14,14 @@ Value = TypeVar("Value")
 
 @dataclass(frozen=True)
 class Question(Generic[Value]):
-    """A question to the trainer: its name, and the class of its answer."""
+    """A question to the trainer: its name, and the class of its answer.
+
+    `of_torch`: about torch's own layers. It builds no net of the configuration, whose budget does not apply.
+    """
 
     name: str
     answer: type[Value]
+    of_torch: bool = False
 
 
 # --- a run before training ---
@@ -201,86 +205,12 @@ class Revision:
 
 
 @dataclass(frozen=True)
-class TorchNormed:
-    """torch's own layer norm of a row of numbers, in float64."""
-
-    row: np.ndarray  # (D,)
-
-
-@dataclass(frozen=True)
-class ByHand:
-    """(x - mean) / (x.std() + eps) beside nn.LayerNorm, by the number of features."""
-
-    features: tuple[int, ...]
-    short: tuple[float, ...]  # relative shortfall of the result's length
-
-
-@dataclass(frozen=True)
-class SmallTokens:
-    """RMS of small tokens after torch's RMS norm and layer norm with default eps, in float32."""
-
-    input_rms: float
-    rms: float
-    layer: float
-    rms_eps: float
-    layer_eps: float
-
-
-@dataclass(frozen=True)
 class WhoIsSeen:
     """Change of the first token's result when another number changes, by norm."""
 
     norm: tuple[str, ...]
     future: tuple[float, ...]  # when the last token changes
     neighbour: tuple[float, ...]  # when another sequence changes
-
-
-@dataclass(frozen=True)
-class BatchNormMemory:
-    """Running statistics of nn.BatchNorm1d by default, and its treatment of small batches."""
-
-    momentum: float
-    old_weight: float  # of the old mean after a batch
-    unbiased: bool  # whether it remembers the unbiased variance
-    refused: str  # its error for a batch of one, "" if it accepts it
-    pair: float  # mean size of the results for a batch of two
-    eval: float  # largest difference between eval mode and training
-
-
-@dataclass(frozen=True)
-class Copies:
-    """Least RMS difference between the first layer of an encoder and any other, by encoder."""
-
-    names: tuple[str, ...]
-    apart: tuple[float, ...]
-
-
-@dataclass(frozen=True)
-class FinalNorm:
-    """Output of nn.TransformerEncoder by depth, with and without a final norm."""
-
-    depth: tuple[int, ...]
-    bare: tuple[float, ...]  # RMS in pre-norm
-    normed: tuple[float, ...]  # RMS in pre-norm with a final norm
-    absent: bool  # whether torch leaves out the final norm by default
-    moved: float  # largest change of a post-norm output by a final norm
-
-
-@dataclass(frozen=True)
-class GradientSizes:
-    """Size of each tensor's gradient in a small net."""
-
-    tensor: tuple[str, ...]
-    numbers: tuple[int, ...]
-    length: tuple[float, ...]
-    rms: tuple[float, ...]
-
-
-@dataclass(frozen=True)
-class ClosedBranches:
-    """RMS of the first gradient by net and part, in nets whose branches start at 0."""
-
-    rms: dict[str, dict[str, float]]
 
 
 OPENED = Question("opened", Opened)
@@ -301,24 +231,4 @@ REVISION = Question("revision", Revision)
 REPLACEMENT = Question("replacement", Revision)
 REFINEMENT = Question("refinement", Refinement)
 
-LAYER_NORM = Question("layer norm", TorchNormed)
-BY_HAND = Question("by hand", ByHand)
-SMALL_TOKENS = Question("small tokens", SmallTokens)
-WHO_IS_SEEN = Question("who is seen", WhoIsSeen)
-BATCH_NORM_MEMORY = Question("batch norm memory", BatchNormMemory)
-COPIES = Question("copies", Copies)
-FINAL_NORM = Question("final norm", FinalNorm)
-GRADIENT_SIZES = Question("gradient sizes", GradientSizes)
-CLOSED_BRANCHES = Question("closed branches", ClosedBranches)
-# Questions about torch itself: they build no net of the configuration, so its budget does not apply.
-OF_TORCH = (
-    LAYER_NORM,
-    BY_HAND,
-    SMALL_TOKENS,
-    WHO_IS_SEEN,
-    BATCH_NORM_MEMORY,
-    COPIES,
-    FINAL_NORM,
-    GRADIENT_SIZES,
-    CLOSED_BRANCHES,
-)
+WHO_IS_SEEN = Question("who is seen", WhoIsSeen, of_torch=True)

@@ -33,7 +33,7 @@ def questions() -> dict[Question[Any], tuple[str, str]]:
     """The questions to the trainer that exhibits have in `answer.py`, each with its exhibit's kind and name."""
     return {
         value: (kind, name)
-        for kind in ("instruments", "labs")
+        for kind in sorted(folder.name for folder in FOLDER.iterdir() if folder.is_dir())
         for name in listed(kind, "answer")
         for value in vars(part(kind, name, "answer")).values()
         if isinstance(value, Question)

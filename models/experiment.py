@@ -17,7 +17,7 @@ from typing import Any, ClassVar, TypeVar
 import numpy as np
 
 from models import answers
-from models.answers import OF_TORCH, SIGNAL, Question
+from models.answers import SIGNAL, Question
 from models.content import Document, Texts, bind_settings, fill
 from models.exhibits import beside, questions
 from models.lessons.glossary import ENTRIES, PAGES, key_of
@@ -189,7 +189,7 @@ class Experiment:
         """The nets by name; empty if numbers or torch's own layers decide."""
         configs: dict[str, RunConfig] = {}
         for name, source in self.sources.items():
-            if isinstance(source, Computed) or (isinstance(source, Answered) and source.question in OF_TORCH):
+            if isinstance(source, Computed) or (isinstance(source, Answered) and source.question.of_torch):
                 continue
             if source.cfg not in configs.values():
                 configs[name] = source.cfg

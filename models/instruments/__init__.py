@@ -61,4 +61,6 @@ def _of_exhibit(question: Question[Any], kind: str, name: str) -> Instrument:
     return instrument
 
 
-INSTRUMENTS |= {question.name: _of_exhibit(question, *exhibit) for question, exhibit in questions().items()}
+INSTRUMENTS |= {
+    question.name: _of_exhibit(question, *exhibit) for question, exhibit in questions().items() if not question.of_torch
+}

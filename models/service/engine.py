@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from models.answers import OF_TORCH, OPENED, Opened
+from models.answers import OPENED, Opened
 from models.instruments import INSTRUMENTS
 from models.log import error_facts, event
 from models.runlog import RunLog, folder_of
@@ -191,7 +191,7 @@ class Engine:
         self._announce_question(key)
         try:
             question, cfg = message["question"], config_from(message["query"])
-            if question not in {about_torch.name for about_torch in OF_TORCH}:
+            if question not in QUESTIONS:
                 _require_budget(cfg)
             if question == OPENED.name:
                 self._reply(key, self._open_log(cfg, message["args"]["seeds"]))

@@ -1,36 +1,37 @@
-"""Questions that neither logs nor instruments answer: each is a function and a line in QUESTIONS."""
+"""Questions about torch's own layers, which are answered at once: a function each, or an exhibit's `measure.py`."""
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import torch
-import torch.nn.functional as F
 
-from models.answers import TorchNormed
-from models.instruments.facts import FACTS, measure_fact
+from models.answers import WHO_IS_SEEN, Question
+from models.exhibits import part, questions
+from models.instruments.facts import who_is_seen
 from models.spec import RunConfig
 
-
-def layer_norm(_cfg: RunConfig, args: dict[str, Any]) -> TorchNormed:
-    """torch's layer norm of one `row` in float64, with every weight set to `gain` and every bias to `bias`.
-
-    ValueError unless the row has 2 to 400 numbers.
-    """
-    row = torch.tensor(args["row"], dtype=torch.float64)
-    if row.ndim != 1 or not 1 < len(row) <= 400:
-        raise ValueError(f"a row has 2 to 400 numbers, not the shape {tuple(row.shape)}")
-    weight = torch.full_like(row, float(args.get("gain", 1)))
-    bias = torch.full_like(row, float(args.get("bias", 0)))
-    return TorchNormed(F.layer_norm(row, row.shape, weight, bias, eps=float(args["eps"])).numpy())
+Measure = Callable[..., Any]
 
 
-def _fact(name: str, _cfg: RunConfig, _args: dict[str, Any]) -> Any:
-    return measure_fact(name)
+def _answer(measure: Callable[[], Measure]) -> Callable[[RunConfig, dict[str, Any]], Any]:
+    """Answers by a measurement, found when it is asked for, with a fixed seed."""
+
+    def answer(_cfg: RunConfig, args: dict[str, Any]) -> Any:
+        # torch's layers draw from the global generator, so its state is saved and restored.
+        with torch.enable_grad(), torch.random.fork_rng(devices=[]):
+            torch.manual_seed(0)
+            return measure()(**args)
+
+    return answer
+
+
+def _of_exhibit(question: Question[Any], kind: str, name: str) -> Callable[[], Measure]:
+    return lambda: part(kind, name, "measure").MEASURES[question]
 
 
 # Each takes the configuration and the caller's arguments, and returns the class that its question names.
-QUESTIONS: dict[str, Callable[[RunConfig, dict[str, Any]], Any]] = {
-    "layer norm": layer_norm,
-    **{name: partial(_fact, name) for name in FACTS},
+QUESTIONS = {WHO_IS_SEEN.name: _answer(lambda: who_is_seen)} | {
+    question.name: _answer(_of_exhibit(question, *exhibit))
+    for question, exhibit in questions().items()
+    if question.of_torch
 }

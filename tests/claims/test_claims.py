@@ -9,7 +9,6 @@ from models.claims.claims import CLAIMS
 from models.claims.judging import FAILS
 from models.experiment import Lines, Trained
 from models.insight.formula import geometric_mean
-from models.instruments.facts import FACTS, measure_fact
 from models.spec import RunConfig
 from models.spec.budget import budget_refusal, step_seconds
 from tests.app_page import address, charts, labels, press, sound, words
@@ -28,11 +27,6 @@ def test_every_net_is_legal_is_within_the_budget_and_survives_its_link() -> None
             assert RunConfig.from_query(cfg.to_query()) == (cfg, [])
         runs = [one.cfg for one in claim.sources.values() if isinstance(one, Trained)]
         assert sum(step_seconds(cfg) * cfg.steps for cfg in runs) < 15
-
-
-@pytest.mark.parametrize("name", FACTS)
-def test_a_fact_is_the_same_every_time(name: str) -> None:
-    assert measure_fact(name) == measure_fact(name)
 
 
 @pytest.mark.parametrize("key", ["pre-norm-exponential", "batch-norm-cures"])

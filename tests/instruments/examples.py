@@ -1,4 +1,4 @@
-"""One example of each question to an instrument: the nets that have an answer, and what is asked beside the step."""
+"""One example of each question: the nets that have an answer, and what is asked beside the step."""
 
 from typing import Any
 
@@ -13,6 +13,7 @@ EXAMPLES: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {
     "smoothness with noise": (BOTH, {}),
     "edge of stability": (BOTH, {}),
     "covariate shift": ((), {"block": 1, "shift": 0.5}),  # trains nets of its own
+    "who is seen": ((), {}),
     "sublayers": (("transformer",), {}),
     "lens": (BOTH, {}),
     "continuation": (("transformer",), {"text": "Call me Ish", "count": 10}),
@@ -22,4 +23,7 @@ EXAMPLES: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {
 }
 for question, exhibit in questions().items():
     measure = part(*exhibit, "measure")
-    EXAMPLES[question.name] = getattr(measure, "NETS", BOTH), getattr(measure, "EXAMPLES", {}).get(question, {})
+    EXAMPLES[question.name] = (
+        () if question.of_torch else getattr(measure, "NETS", BOTH),
+        getattr(measure, "EXAMPLES", {}).get(question, {}),
+    )

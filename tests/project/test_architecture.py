@@ -193,6 +193,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
             "models.training",
             "models.insight",
             "models.answers",
+            "models.exhibits",
             "models.spec",
             "models.trace",
             "models.runlog",

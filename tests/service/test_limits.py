@@ -148,7 +148,7 @@ print([error.value for error in page.error], "Signal by depth" in charts(page))
     assert drawn == "True"
 
 
-@pytest.mark.parametrize("name", sorted([one.name for one in answers.OF_TORCH]))
+@pytest.mark.parametrize("name", sorted(engine.QUESTIONS))
 def test_a_question_that_builds_no_net_is_not_refused_for_what_the_net_would_cost(name: str, monkeypatch) -> None:
     monkeypatch.setattr(engine, "budget_refusal", lambda *_: "This is over budget.")
     monkeypatch.setitem(engine.QUESTIONS, name, lambda _cfg, _args: {"there": True})

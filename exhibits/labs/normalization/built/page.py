@@ -12,8 +12,8 @@ from components.labs.parts import draw_finding
 from components.player.answer import answer
 from components.shell.text import number
 from components.shell.waiting import poll_while
+from exhibits.labs.normalization.built.answer import LAYER_NORM
 from exhibits.labs.normalization.built.numbers import TORCH_EPS, TORCH_NORM, NormLines, digits, first_difference
-from models import answers
 from models.content import Texts
 from models.labs.normalization_laws import unbiased_std_shortfall
 from models.spec import RunConfig
@@ -61,7 +61,7 @@ def draw(lab: LabTable) -> None:
         )
 
     def draw_answer() -> bool:
-        reply = answer(answers.LAYER_NORM, RunConfig(), row=x.tolist(), eps=TORCH_EPS, gain=gamma, bias=beta)
+        reply = answer(LAYER_NORM, RunConfig(), row=x.tolist(), eps=TORCH_EPS, gain=gamma, bias=beta)
         reply.show("Asking torch")
         if reply.value is not None:
             theirs = np.asarray(reply.value.row, float)

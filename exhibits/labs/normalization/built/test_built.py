@@ -8,12 +8,11 @@ import pytest
 import torch
 
 from components.shell.text import vector
+from exhibits.labs.normalization.built.measure import layer_norm
 from exhibits.labs.normalization.built.numbers import TORCH_NORM, NormLines, digits, first_difference
 from exhibits.labs.normalization.built.page import digits_table, keepdim_sentence
 from models.labs.normalization import normalise
 from models.labs.normalization_laws import unbiased_std_shortfall
-from models.service.questions import layer_norm
-from models.spec import RunConfig
 from tests.app_page import sound, words
 from tests.labs_page import lab
 
@@ -48,7 +47,7 @@ def test_only_torchs_lines_agree_with_torch_on_every_token():
     torch.nn.init.constant_(layer.weight, 1.5)
     torch.nn.init.constant_(layer.bias, -0.5)
     expected = layer(torch.tensor(x)).detach().numpy()
-    answered = layer_norm(RunConfig(), {"row": x.tolist(), "eps": 1e-5, "gain": 1.5, "bias": -0.5}).row
+    answered = layer_norm(x.tolist(), eps=1e-5, gain=1.5, bias=-0.5).row
     np.testing.assert_array_equal(answered, expected)
     agree = [
         lines
@@ -144,4 +143,4 @@ pytestmark = pytest.mark.usefixtures("trainer_in_this_process")
 @pytest.mark.parametrize("row", [[], [1.0], [0.0] * 401, [[1.0, 2.0]]])
 def test_torch_is_asked_for_rows_only(row):
     with pytest.raises(ValueError, match="2 to 400 numbers"):
-        layer_norm(RunConfig(), {"row": row, "eps": 1e-5})
+        layer_norm(row, eps=1e-5)
