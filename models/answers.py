@@ -118,25 +118,6 @@ class Update:
     last_gradient: float  # of the last block's last matrix
 
 
-@dataclass(frozen=True)
-class Smoothness:
-    """Largest change of the gradient along a training step, relative to its norm, at F steps."""
-
-    steps: np.ndarray  # (F,)
-    change: np.ndarray  # (F,); NaN once the run has diverged
-    loss: np.ndarray  # of every step, (steps,)
-
-
-@dataclass(frozen=True)
-class EdgeOfStability:
-    """Largest eigenvalue of the Hessian under full-batch gradient descent, at F steps."""
-
-    steps: np.ndarray  # (F,)
-    sharpness: np.ndarray  # (F,); NaN once the run has diverged
-    loss: np.ndarray  # of every step, (steps,)
-    rate: float
-
-
 # --- tokens ---
 
 
@@ -221,9 +202,6 @@ TRIAL = Question("trial", Trial)
 COVARIATE_SHIFT = Question("covariate shift", CovariateShift)
 
 UPDATE = Question("update", Update)
-SMOOTHNESS = Question("smoothness", Smoothness)
-NOISY_SMOOTHNESS = Question("smoothness with noise", Smoothness)
-EDGE_OF_STABILITY = Question("edge of stability", EdgeOfStability)
 
 LENS = Question("lens", Lens)
 CONTINUATION = Question("continuation", Continuation)

@@ -10,12 +10,12 @@ from typing import Any
 from models.answers import Question
 from models.exhibits import part, questions
 from models.instruments.covariate import covariate_shift
-from models.instruments.descent import edge_of_stability, smoothness, smoothness_with_noise, update
 from models.instruments.generation import continuation, refinement, replacement, revision
 from models.instruments.lens import lens
 from models.instruments.signal import signal
 from models.instruments.surgery import sublayer_lesions
 from models.instruments.trial import trial
+from models.instruments.update import update
 from models.spec import RunConfig
 from models.training import Replays, Snapshot, Work, chain
 
@@ -45,9 +45,6 @@ INSTRUMENTS: dict[str, Instrument] = {
     "refinement": on_snapshot(refinement),
     "trial": trial,
     "update": update,
-    "smoothness": smoothness,
-    "smoothness with noise": smoothness_with_noise,
-    "edge of stability": edge_of_stability,
     "covariate shift": covariate_shift,
 }
 

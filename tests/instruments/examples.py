@@ -9,9 +9,6 @@ EXAMPLES: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {
     "signal": (BOTH, {}),
     "trial": (BOTH, {"first": [], "fixed": []}),
     "update": (BOTH, {}),
-    "smoothness": (BOTH, {}),
-    "smoothness with noise": (BOTH, {}),
-    "edge of stability": (BOTH, {}),
     "covariate shift": ((), {"block": 1, "shift": 0.5}),  # trains nets of its own
     "who is seen": ((), {}),
     "sublayers": (("transformer",), {}),

@@ -7,9 +7,9 @@ import pytest
 import torch
 from torch import nn
 
-from models.answers import EdgeOfStability
+from exhibits.papers.edge_of_stability.answer import EdgeOfStability
+from exhibits.papers.edge_of_stability.measure import SAMPLES, SHARPNESS_STEPS
 from models.instruments import INSTRUMENTS
-from models.instruments.descent import SAMPLES, SHARPNESS_STEPS
 from models.instruments.samples import FullBatch
 from models.nets import build_model
 from models.papers.judging import HOLDS, NOT_HERE, PARTLY

@@ -7,8 +7,8 @@ import pytest
 import torch
 from torch import nn
 
-from models.answers import Smoothness
-from models.instruments.descent import gradient_change, noise_behind_norms
+from exhibits.papers.smoother.answer import Smoothness
+from exhibits.papers.smoother.measure import gradient_change, noise_behind_norms
 from models.nets.norms import TokenBatchNorm
 from models.papers.judging import HOLDS, NOT_HERE, PARTLY
 from models.spec import RunConfig
