@@ -47,25 +47,6 @@ class SignalAtInit:
 
 
 @dataclass(frozen=True)
-class Without:
-    """Results on the held-out split, in eval mode, without one kind of sublayer, in one block and in all blocks."""
-
-    loss: np.ndarray  # (L,)
-    accuracy: np.ndarray  # (L,)
-    all_loss: float
-    all_accuracy: float
-
-
-@dataclass(frozen=True)
-class Sublayers:
-    """Results on the held-out split, in eval mode, of an intact transformer, and without each kind of sublayer."""
-
-    loss: float
-    accuracy: float
-    without: dict[str, Without]  # by kind: attn, ffn
-
-
-@dataclass(frozen=True)
 class CovariateShift:
     """Inputs of one block's branch while K nets train, by feature at F steps; the last net has injected shifts."""
 
@@ -197,7 +178,6 @@ class WhoIsSeen:
 OPENED = Question("opened", Opened)
 
 SIGNAL = Question("signal", SignalAtInit)
-SUBLAYERS = Question("sublayers", Sublayers)
 TRIAL = Question("trial", Trial)
 COVARIATE_SHIFT = Question("covariate shift", CovariateShift)
 

@@ -13,7 +13,6 @@ from models.instruments.covariate import covariate_shift
 from models.instruments.generation import continuation, refinement, replacement, revision
 from models.instruments.lens import lens
 from models.instruments.signal import signal
-from models.instruments.surgery import sublayer_lesions
 from models.instruments.trial import trial
 from models.instruments.update import update
 from models.spec import RunConfig
@@ -37,7 +36,6 @@ def on_snapshot(measure: Callable[..., Any]) -> Instrument:
 
 INSTRUMENTS: dict[str, Instrument] = {
     "signal": signal,
-    "sublayers": on_snapshot(sublayer_lesions),
     "lens": on_snapshot(lens),
     "continuation": on_snapshot(continuation),
     "revision": on_snapshot(revision),

@@ -11,7 +11,6 @@ EXAMPLES: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {
     "update": (BOTH, {}),
     "covariate shift": ((), {"block": 1, "shift": 0.5}),  # trains nets of its own
     "who is seen": ((), {}),
-    "sublayers": (("transformer",), {}),
     "lens": (BOTH, {}),
     "continuation": (("transformer",), {"text": "Call me Ish", "count": 10}),
     "revision": (("transformer",), {"text": "Call me Ish"}),

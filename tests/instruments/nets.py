@@ -1,5 +1,6 @@
 """The nets that instruments are tried on, and an instrument on a page."""
 
+from dataclasses import replace
 from itertools import product
 from typing import Any
 
@@ -7,7 +8,9 @@ import numpy as np
 from scipy import special
 from streamlit.testing.v1 import AppTest
 
-from models.spec import RunConfig
+from models.nets import build_model
+from models.spec import TASKS, RunConfig
+from models.tasks import open_task
 from models.training import Replays, Snapshot, result_of
 from tests.app_page import SMALL, playground, sound
 
@@ -56,3 +59,24 @@ def looked(x, attention):
         own = slice(4 * head, 4 * head + 4)
         found[head, row, : row + 1] = special.softmax([q[row, own] @ k[at, own] / 2 for at in range(row + 1)])
     return found
+
+
+def scored(model, cfg):
+    """Held-out loss and accuracy of a net by numpy, in eval mode."""
+    x, y = (part for part in open_task(cfg, "cpu").held_out)
+    model.eval()
+    logits, y = model(x).detach().double().numpy().reshape(-1, TASKS[cfg.task].classes), y.flatten().numpy()
+    logits, y = logits[y >= 0], y[y >= 0]
+    shifted = logits - logits.max(-1, keepdims=True)
+    log_p = shifted - np.log(np.exp(shifted).sum(-1, keepdims=True))
+    return -log_p[np.arange(len(y)), y].mean(), (logits.argmax(-1) == y).mean()
+
+
+def built_without(cfg, blocks, trained, what=True):
+    """The net that is built with a part of some blocks taken
+    out, with the weights of the trained one in all other places.
+    """
+    model = build_model(replace(cfg, overrides=(*cfg.overrides, *((block, "identity", what) for block in blocks))))
+    own = model.state_dict()
+    model.load_state_dict({name: value for name, value in trained.state_dict().items() if name in own})
+    return model

@@ -22,7 +22,6 @@ from exhibits.instruments.surgery.numbers import (
     swappable_blocks,
 )
 from exhibits.instruments.surgery.page import HELD_OUT, loss_chart
-from models.instruments.surgery import sublayer_lesions
 from models.nets import IdentitySublayer, build_model
 from models.spec import TASKS, RunConfig
 from models.spec.plan import block_name
@@ -32,9 +31,10 @@ from models.training.run import Run
 from tests.app_page import charts, sound, words
 from tests.arrangements import every_pair
 from tests.drawn import drawn
-from tests.instruments.nets import DIVERGES, NETS, PARTS, opened
+from tests.instruments.nets import DIVERGES, NETS, PARTS, built_without, opened, scored
 
 pytestmark = pytest.mark.usefixtures("trainer_in_this_process")
+
 
 TINY = {"depth": 3, "width": 16, "batch": 8, "steps": 10, "device": "cpu"}
 STEP = 4
@@ -46,27 +46,6 @@ def still_at(cfg, step=STEP):
 
 def cut(cfg, step=STEP, **args):
     return result_of(surgery(still_at(cfg, step), **args))
-
-
-def scored(model, cfg):
-    """Held-out loss and accuracy of a net by numpy, in eval mode."""
-    x, y = (part for part in open_task(cfg, "cpu").held_out)
-    model.eval()
-    logits, y = model(x).detach().double().numpy().reshape(-1, TASKS[cfg.task].classes), y.flatten().numpy()
-    logits, y = logits[y >= 0], y[y >= 0]
-    shifted = logits - logits.max(-1, keepdims=True)
-    log_p = shifted - np.log(np.exp(shifted).sum(-1, keepdims=True))
-    return -log_p[np.arange(len(y)), y].mean(), (logits.argmax(-1) == y).mean()
-
-
-def built_without(cfg, blocks, trained, what=True):
-    """The net that is built with a part of some blocks taken
-    out, with the weights of the trained one in all other places.
-    """
-    model = build_model(replace(cfg, overrides=(*cfg.overrides, *((block, "identity", what) for block in blocks))))
-    own = model.state_dict()
-    model.load_state_dict({name: value for name, value in trained.state_dict().items() if name in own})
-    return model
 
 
 @every_pair
@@ -220,25 +199,6 @@ def test_a_lesion_is_the_surgery_of_its_block_and_leaves_the_net_whole(arrangeme
         assert getattr(found, f"{key}_loss")[2] == pytest.approx(alone.loss[1], rel=1e-9)
         assert getattr(found, f"{key}_accuracy")[2] == alone.accuracy[1]
         assert getattr(found, f"{key}_loss").shape == (3,)
-
-
-@pytest.mark.parametrize("arrangement", ["pre-norm", "post-norm", "ResiDual", "DLCL"])
-@pytest.mark.parametrize("kind", ["attn", "ffn"])
-def test_a_sublayer_that_is_skipped_is_the_net_built_without_it(arrangement, kind):
-    cfg = RunConfig.arranged(arrangement, **TINY, **NETS["transformer"])
-    snapshot = still_at(cfg)
-    before = str(snapshot.model)
-    found = result_of(sublayer_lesions(snapshot))
-    assert str(snapshot.model) == before
-    one, all_of_them = (scored(built_without(cfg, blocks, snapshot.model, kind), cfg) for blocks in ([2], [1, 2, 3]))
-    assert (found.without[kind].loss[1], found.without[kind].accuracy[1]) == pytest.approx(one, rel=1e-5)
-    assert (found.without[kind].all_loss, found.without[kind].all_accuracy) == pytest.approx(all_of_them, rel=1e-5)
-    assert (found.loss, found.accuracy) == pytest.approx(scored(snapshot.model, cfg), rel=1e-5)
-
-
-def test_an_mlp_has_no_sublayers_of_two_kinds():
-    with pytest.raises(ValueError, match="only a transformer"):
-        result_of(sublayer_lesions(still_at(RunConfig(**TINY))))
 
 
 @pytest.mark.parametrize("net", NETS)

@@ -15,11 +15,10 @@ from components.labs.parts import draw_charts, draw_finding, line_chart, number_
 from components.labs.several import TRANSFORMER, ask_all, compare_nets
 from components.shell.page_links import link_to_playground
 from components.shell.text import named_table
-from models import answers
-from models.answers import Sublayers
+from exhibits.labs.attention.feed_forward.answer import SUBLAYERS, Sublayers
+from exhibits.labs.attention.feed_forward.numbers import feed_forward_sentence
 from models.content import Texts
 from models.insight.baseline import label_of_guessing, loss_of_guessing
-from models.insight.feed_forward import feed_forward_sentence
 from models.spec import RunConfig
 from models.spec.knob import Knob
 from models.spec.overrides import PARTS
@@ -55,7 +54,7 @@ def draw() -> None:
 
 
 def _draw_results(panels: dict[str, InstrumentPanel]) -> None:
-    nets = ask_all(panels, answers.SUBLAYERS)
+    nets = ask_all(panels, SUBLAYERS)
     if nets:
         _draw_measurements(nets)
     link_to_playground(panels["no feed-forward"].cfg, "The net without feed-forward nets in the playground")

@@ -4,19 +4,43 @@ import math
 
 import pytest
 
+from exhibits.labs.attention.feed_forward.measure import sublayer_lesions
+from exhibits.labs.attention.feed_forward.numbers import feed_forward_sentence
 from exhibits.labs.attention.feed_forward.page import (
     REMOVED_PARTS,
     WHOLE_NET,
     configuration,
     weights_in_blocks,
 )
-from models.insight.feed_forward import feed_forward_sentence
 from models.instruments.surgery import evaluate_held_out
 from models.nets import build_model
-from models.training import Run
+from models.spec import RunConfig
+from models.training import Replays, Run, result_of
 from tests.app_page import charts, sound, words
+from tests.instruments.nets import NETS, built_without, scored
 from tests.labs_page import lab, until
 from tests.player_page import rests, runs
+
+TINY = {"depth": 3, "width": 16, "batch": 8, "steps": 10, "device": "cpu"}
+
+
+@pytest.mark.parametrize("arrangement", ["pre-norm", "post-norm", "ResiDual", "DLCL"])
+@pytest.mark.parametrize("kind", ["attn", "ffn"])
+def test_a_sublayer_that_is_skipped_is_the_net_built_without_it(arrangement, kind):
+    cfg = RunConfig.arranged(arrangement, **TINY, **NETS["transformer"])
+    snapshot = result_of(Replays().snapshot(cfg, 4))
+    before = str(snapshot.model)
+    found = result_of(sublayer_lesions(snapshot))
+    assert str(snapshot.model) == before
+    one, all_of_them = (scored(built_without(cfg, blocks, snapshot.model, kind), cfg) for blocks in ([2], [1, 2, 3]))
+    assert (found.without[kind].loss[1], found.without[kind].accuracy[1]) == pytest.approx(one, rel=1e-5)
+    assert (found.without[kind].all_loss, found.without[kind].all_accuracy) == pytest.approx(all_of_them, rel=1e-5)
+    assert (found.loss, found.accuracy) == pytest.approx(scored(snapshot.model, cfg), rel=1e-5)
+
+
+def test_an_mlp_has_no_sublayers_of_two_kinds():
+    with pytest.raises(ValueError, match="only a transformer"):
+        result_of(sublayer_lesions(result_of(Replays().snapshot(RunConfig(**TINY), 4))))
 
 
 @pytest.mark.parametrize("without", REMOVED_PARTS.values())

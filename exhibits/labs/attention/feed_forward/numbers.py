@@ -7,7 +7,7 @@ from models.content import Texts
 from models.insight.baseline import LEARNED_BELOW, MAX_SLIGHT_COST, guess_in_words, loss_of_guessing
 from models.insight.words import signed_number
 
-TEXTS = Texts("feed_forward")
+TEXTS = Texts("labs/attention/feed_forward")
 
 
 def feed_forward_sentence(losses: Mapping[str, float], cuts: Mapping[str, float], task: str, step: int) -> str:
