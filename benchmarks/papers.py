@@ -1,6 +1,6 @@
 """The cards of papers on seeds that nobody tuned on: as shown, with each seed trained alone, and at another depth.
 
-`python -m benchmarks papers` prints the table; `python -m benchmarks.papers FILE` also writes what cards show of it.
+`python -m benchmarks papers` prints the table; `python -m benchmarks.papers KEY` also writes what its card shows of it.
 """
 
 import json
@@ -12,12 +12,12 @@ from dataclasses import replace
 from datetime import date
 from importlib.metadata import version
 from multiprocessing import get_context
-from pathlib import Path
 from typing import Any
 
 import torch
 
 from benchmarks.report import Figure, show
+from models.exhibits import FOLDER
 from models.experiment import Answered, Computed, Finding, Source, Trained
 from models.instruments import INSTRUMENTS
 from models.papers.papers import PAPERS
@@ -116,29 +116,26 @@ def _interval_in_words(tests: Mapping[str, Any], index: int) -> str:
     return f"{tests['mean'][index]:.3g} [{low:.3g}, {high:.3g}] {tests['result'][index]}"
 
 
-def record(by_card: Mapping[str, Mapping[str, Finding]], path: Path) -> None:
-    """Writes the means, intervals and verdicts that a card does not compute itself, beside those of other cards."""
-    recorded = json.loads(path.read_text(encoding="utf-8"))["cards"] if path.exists() else {}
-    cards = recorded | {
-        key: {
-            part: [
-                [float(f"{finding.tests[name][index]:.4g}") for name in ("mean", "95%, from", "to")]
-                + [finding.tests["result"][index]]
-                for index in range(len(finding.tests["statement"]))
-            ]
-            for part, finding in parts.items()
-            if part != HERE
-        }
-        for key, parts in by_card.items()
+def record(key: str, parts: Mapping[str, Finding]) -> None:
+    """Writes the means, intervals and verdicts that a card does not compute itself into its folder."""
+    tests = {
+        part: [
+            [float(f"{finding.tests[name][index]:.4g}") for name in ("mean", "95%, from", "to")]
+            + [finding.tests["result"][index]]
+            for index in range(len(finding.tests["statement"]))
+        ]
+        for part, finding in parts.items()
+        if part != HERE
     }
-    lines = ",\n".join(f"{json.dumps(key)}: {json.dumps(parts)}" for key, parts in cards.items())
-    head = f'"torch": "{version("torch")}",\n"day": "{date.today().isoformat()}"'
-    path.write_text("{\n" + head + ',\n"cards": {\n' + lines + "\n}}\n", encoding="utf-8")
+    if tests:
+        lines = ",\n".join(f"{json.dumps(part)}: {json.dumps(rows)}" for part, rows in tests.items())
+        head = f'"torch": "{version("torch")}",\n"day": "{date.today().isoformat()}"'
+        text = "{\n" + head + ',\n"tests": {\n' + lines + "\n}}\n"
+        (FOLDER / "papers" / key.replace("-", "_") / "tested.json").write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":
-    all_findings = findings(sys.argv[2:] or list(PAPERS))
-    for card_key, its_parts in all_findings.items():
+    for card_key, its_parts in findings(sys.argv[1:] or list(PAPERS)).items():
         for figure in _figures(card_key, its_parts):
             print(show("papers", figure), flush=True)
-    record(all_findings, Path(sys.argv[1]))
+        record(card_key, its_parts)

@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from importlib import import_module
 from pathlib import Path
 
 from components.instruments import INSTRUMENTS
@@ -13,28 +14,23 @@ from components.playground.presets import PRESETS
 from components.shell.hidden_parts import PARTS
 from components.start.cells import CELLS
 from components.start.ways import CARDS
-from exhibits.instruments.surgery.numbers import OPERATIONS
-from exhibits.labs.gradients.chain.numbers import PRESETS as FACTORS
-from exhibits.labs.normalization.table.numbers import TABLES
-from models.labs.normalization import METHODS
 from models.maps.prepared import PREPARED
 
 ROOT = Path(__file__).parents[1]
-# Headings that come from tables of the program, by module and expression.
+# Headings that come from tables of the program, by module and expression; those of an exhibit its test names, HEADINGS.
 FROM_TABLES = {
     "models.maps.prepared: key": {*PREPARED},
-    "exhibits.labs.gradients.chain.numbers: example": {*FACTORS},
-    "exhibits.labs.normalization.table.numbers: method": {*METHODS},
-    "exhibits.labs.normalization.table.numbers: self.section": {table.section for table in TABLES.values()} - {""},
     "components.start.cells: self.name": {cell.name for cell in CELLS},
     "components.start.ways: reader": {*CARDS},
     "components.start.ways: label": {label for pages in CARDS.values() for _, label, _ in pages},
-    "exhibits.instruments.surgery.page: operation": {*OPERATIONS},
     "components.teacher.handout: name": {*PARTS},
     "components.labs.entrance: box": {*BOXES},
     "components.labs.entrance: settings.norm": {"post-norm", "pre-norm"},
     "components.playground.presets: name": {*PRESETS},
 }
+for test in ROOT.glob("exhibits/**/test_*.py"):
+    if "\nHEADINGS = " in test.read_text("utf-8"):
+        FROM_TABLES |= import_module(".".join(test.relative_to(ROOT).with_suffix("").parts)).HEADINGS
 INSTRUMENT = re.compile(r"exhibits\.instruments\.\w+\.page")
 
 

@@ -25,7 +25,6 @@ ANATOMY = PAGES / "anatomy.py"
 START, STORY = PAGES / "start.py", PAGES / "story.py"
 LESSONS = PAGES / "lessons.py"
 MAPS = PAGES / "maps.py"
-LESSON_FIELDS = ("init",)  # have a lesson of the same key
 
 put = address.put
 
@@ -74,9 +73,11 @@ def help_text(field: str, knob: Knob) -> str | None:
     """The help text of a field with this knob, with links; None if it has none."""
     if not knob.word:
         return knob.help or None
-    lesson = ""
-    if field in LESSON_FIELDS:
-        lesson = f" [Lesson {list(LESSONS_BY_KEY).index(field) + 1}](lessons?lesson={field})"
+    lesson = "".join(
+        f" [Lesson {number}](lessons?lesson={key})"
+        for number, (key, lesson) in enumerate(LESSONS_BY_KEY.items(), start=1)
+        if lesson.field == field
+    )
     return with_glossary_link(knob.help + lesson, knob.word)
 
 

@@ -32,12 +32,14 @@ class Lesson(Experiment):
     """An experiment on one to four nets.
 
     `charts`: keys of the page's charts, first the one that answers. `see`: addresses of labs.
+    `field`: a control's, whose help leads here.
     """
 
     charts: tuple[str, ...]
     code: Code
     challenge: Challenge
     see: tuple[str, ...]
+    field: str
 
 
 def lesson(text: Document) -> Lesson:
@@ -49,6 +51,7 @@ def lesson(text: Document) -> Lesson:
         code=Code(path, name),
         challenge=_challenge(text),
         see=tuple(text.take("see", list, [])),
+        field=text.take("field", str, ""),
         **experiment_fields(
             text,
             options,

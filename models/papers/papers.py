@@ -4,8 +4,7 @@ import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import cache, partial
-from pathlib import Path
+from functools import partial
 from typing import Any
 
 from models.content import Content, Document
@@ -24,7 +23,6 @@ from models.papers import judging
 from models.papers.judging import HOLDS, NOT_HERE, PARTLY, UNDECIDED
 from models.spec import RunConfig
 
-TESTED_FILE = Path(__file__).with_name("tested.json")  # written by `python -m benchmarks.papers FILE`
 TOPICS = ("depth", "initialisation", "norms", "placement", "attention", "training")
 
 
@@ -36,6 +34,7 @@ class Paper(Experiment):
     `opens`: names of the nets that the link opens. `map`: key of a map on the page Maps that shows the same, or empty.
     `recorded`: whether the numbers are a recording. `other`: `depth`, a factor of the layers with which the statements
     are tested once more, and what else differs there.
+    `tested`: mean, interval and verdict of each statement by set of sources, as recorded (`benchmarks/papers.py`).
     """
 
     paper: str
@@ -45,6 +44,7 @@ class Paper(Experiment):
     map: str
     recorded: bool
     other: Mapping[str, Any]
+    tested: Mapping[str, list[tuple[float, float, float, str]]]
 
     @property
     def opened(self) -> dict[str, RunConfig]:
@@ -56,7 +56,7 @@ class Paper(Experiment):
         """Table of the statements: bound, number with its 95 % interval and verdict here, and as recorded elsewhere."""
         tests = finding.tests
         here = zip(tests["mean"], tests["95%, from"], tests["to"], tests["result"], strict=True)
-        columns = {"here": here} | {f"{part}, recorded": of for part, of in recorded_tests().get(self.key, {}).items()}
+        columns = {"here": here} | {f"{part}, recorded": of for part, of in self.tested.items()}
         table = {name: list(tests[name]) for name in ("statement", "number", "bound")}
         for column, rows in columns.items():
             table[column] = [
@@ -85,15 +85,9 @@ def in_words(mean: float, low: float, high: float, verdict: str) -> str:
     return words + (f": {verdict}" if verdict else "")
 
 
-@cache
-def recorded_tests() -> dict[str, dict[str, list[tuple[float, float, float, str]]]]:
-    """Mean, interval and verdict of each statement by card and set of sources, as recorded in TESTED_FILE."""
-    cards: dict[str, Any] = json.loads(TESTED_FILE.read_text(encoding="utf-8"))["cards"]
-    return cards
-
-
 def paper(text: Document) -> Paper:
     """Loads a paper from its file; raises ContentError."""
+    tested = text.path.with_name("tested.json")
     loaded = Paper(
         paper=text.take("paper", str),
         result=text.section("The paper says"),
@@ -102,6 +96,7 @@ def paper(text: Document) -> Paper:
         map=text.take("map", str, ""),
         recorded=text.take("recorded", bool, False),
         other=text.take("other", dict, {}),
+        tested=json.loads(tested.read_text(encoding="utf-8"))["tests"] if tested.exists() else {},
         **experiment_fields(
             text,
             (HOLDS, PARTLY, NOT_HERE),

@@ -18,7 +18,7 @@ from models.experiment import Computed, Trained
 from models.insight.words import number
 from models.papers.judging import HOLDS, NOT_HERE, PARTLY, UNDECIDED, Statement, interval, judge_statements
 from models.papers.numbers import FIRST_SEED, SEEDS
-from models.papers.papers import PAPERS, TOPICS, paper, recorded_tests
+from models.papers.papers import PAPERS, TOPICS, paper
 from models.spec import RunConfig
 from models.spec.budget import PER_EXTRA_SEED, budget_refusal, step_seconds
 from tests.app_page import address, charts, press, sound, words
@@ -137,7 +137,7 @@ def test_recorded_tests_are_of_the_statements_that_stand() -> None:
     """Each verdict follows from its interval and the bound in the card."""
     for key, one in PAPERS.items():
         statements = [Statement(**stated) for stated in one.judge.function.keywords["statements"]]  # type: ignore[attr-defined]
-        parts = recorded_tests().get(key, {})
+        parts = one.tested
         if not parts:
             continue
         trains = any(isinstance(source, Trained) for source in one.sources.values())

@@ -33,6 +33,8 @@ from tests.arrangements import every_pair
 from tests.drawn import drawn
 from tests.instruments.nets import DIVERGES, NETS, PARTS, built_without, opened, scored
 
+HEADINGS = {"exhibits.instruments.surgery.page: operation": {*OPERATIONS}}
+
 pytestmark = pytest.mark.usefixtures("trainer_in_this_process")
 
 

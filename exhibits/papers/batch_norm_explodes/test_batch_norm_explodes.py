@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from models.papers.judging import HOLDS, NOT_HERE, PARTLY
-from models.papers.papers import PAPERS, recorded_tests
+from models.papers.papers import PAPERS
 from tests.experiments import value
 from tests.papers.kit import comes_out, contradicted, outcome
 
@@ -66,5 +66,5 @@ def test_torchs_own_batch_norm_makes_gradients_grow_by_pi_over_pi_minus_one() ->
 def test_a_recorded_test_comes_out_again() -> None:
     card = PAPERS["batch-norm-explodes"]
     tests = card.finding({name: value(source) for name, source in card.sources_elsewhere().items()}).tests
-    for mean, (recorded, *_) in zip(tests["mean"], recorded_tests()[card.key]["at another depth"], strict=True):
+    for mean, (recorded, *_) in zip(tests["mean"], card.tested["at another depth"], strict=True):
         assert mean == pytest.approx(recorded, rel=1e-3)

@@ -24,6 +24,8 @@ from tests import hand
 from tests.app_page import sound, words
 from tests.labs_page import lab, said
 
+HEADINGS = {"exhibits.labs.gradients.chain.numbers: example": {*PRESETS}}
+
 
 def test_a_product_of_factors_below_1_vanishes_and_the_skip_adds_1_to_each():
     """By torch: x_l = f_l x_{l-1}, with and without the skip."""

@@ -23,6 +23,11 @@ from tests.app_page import charts, press, sound, words
 from tests.drawn import all_drawn, drawn
 from tests.labs_page import chosen, lab
 
+HEADINGS = {
+    "exhibits.labs.normalization.table.numbers: method": {*METHODS},
+    "exhibits.labs.normalization.table.numbers: self.section": {table.section for table in TABLES.values()} - {""},
+}
+
 THREE = TABLES["three tokens, layer norm"].values
 
 
