@@ -22,7 +22,8 @@ TRAINED = {"rel": 0.1, "abs": 0.02}  # training makes more of the last digit, in
 def value(source: Source) -> Any:
     """The numbers, the trace or traces, or the answer."""
     if isinstance(source, Computed):
-        return source.numbers()
+        of, depth = getattr(source.numbers, "func", source.numbers), getattr(source.numbers, "args", ())
+        return kept((of.__module__, of.__qualname__, depth), source.numbers)
     if isinstance(source, Trained):
         return finished(source.cfg) if source.seeds == 1 else finished_seeds(source.cfg, range(source.seeds))
     return kept((source.question.name, source.cfg.to_query(), sorted(source.args.items())), lambda: answer(source))

@@ -1,4 +1,4 @@
-"""Finished runs and signals at the start, kept in pytest's cache until the engine, its data or its libraries change.
+"""Finished runs, signals and numbers, kept in pytest's cache until the engine, its data or its libraries change.
 A test that is about training itself trains.
 """
 
@@ -7,6 +7,7 @@ import shutil
 from collections.abc import Callable, Sequence
 from functools import cache
 from hashlib import sha256
+from itertools import chain
 from pathlib import Path
 from typing import TypeVar
 
@@ -28,7 +29,9 @@ _folders: list[Path] = []  # which `keep_in` fills
 
 def keep_in(cache: Path) -> None:
     """Keeps the runs of this engine below a folder, and removes those of others."""
-    sources = [*Path(addnorm.__file__).parent.glob("*.py"), *FILE.parent.iterdir()]
+    package = Path(addnorm.__file__).parent
+    exhibits = [package.with_name("exhibits").rglob(f"{part}.py") for part in ("answer", "measure", "numbers")]
+    sources = [*package.glob("*.py"), *FILE.parent.iterdir(), *chain(*exhibits)]
     data = [file.read_bytes() for file in sorted(sources)]
     libraries = torch.__version__, np.__version__, torch.backends.cpu.get_cpu_capability()
     folder = cache / sha256(repr((fingerprint(), libraries, data)).encode()).hexdigest()[:16]

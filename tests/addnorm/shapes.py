@@ -107,9 +107,8 @@ class Block(nn.Module):
         self.norm = nn.LayerNorm(WIDTH)
         self.mlp = mlp(WIDTH, 2 * WIDTH, WIDTH, activation=nn.GELU)
 
-    def forward(self, x: Tensor) -> Tensor:
-        y: Tensor = self.mlp(self.norm(x))
-        return x + y
+    def forward(self, x: Tensor) -> Any:
+        return x + self.mlp(self.norm(x))
 
 
 class Attention(nn.Module):
@@ -122,11 +121,10 @@ class Attention(nn.Module):
         self.out = nn.Linear(WIDTH, WIDTH)
         self.causal = causal
 
-    def forward(self, x: Tensor) -> Tensor:
+    def forward(self, x: Tensor) -> Any:
         q, k, v = (part.unflatten(-1, (2, -1)).transpose(1, 2) for part in self.qkv(self.norm(x)).chunk(3, -1))
         heads = nn.functional.scaled_dot_product_attention(q, k, v, is_causal=self.causal)
-        y: Tensor = self.out(heads.transpose(1, 2).flatten(-2))
-        return x + y
+        return x + self.out(heads.transpose(1, 2).flatten(-2))
 
 
 class GPT(nn.Module):
@@ -145,12 +143,11 @@ class GPT(nn.Module):
                 is_last = name.endswith(("out.weight", "mlp.2.weight"))
                 nn.init.normal_(parameter, std=0.02 / math.sqrt(2 * depth) if is_last else 0.02)
 
-    def forward(self, x: Tensor) -> Tensor:
+    def forward(self, x: Tensor) -> Any:
         x = self.table(x) + self.positions.weight
         for block in self.blocks:
             x = block(x)
-        y: Tensor = self.head(self.norm(x))
-        return y
+        return self.head(self.norm(x))
 
 
 def class_loss(
@@ -428,12 +425,11 @@ class UNet(nn.Module):
         self.up = nn.ConvTranspose2d(16, 8, 2, 2)
         self.end = nn.Sequential(nn.GroupNorm(4, 16), nn.SiLU(), nn.Conv2d(16, 1, 3, padding=1))
 
-    def forward(self, x: Tensor, time: Tensor) -> Tensor:
+    def forward(self, x: Tensor, time: Tensor) -> Any:
         high = self.start(x) + self.time(time)[:, :, None, None]
         low = self.down(high.relu())
         low = low + self.middle(low.relu())
-        y: Tensor = self.end(torch.cat([high, self.up(low)], 1))
-        return y
+        return self.end(torch.cat([high, self.up(low)], 1))
 
 
 @shape("diffusion with a U-Net")
@@ -575,12 +571,11 @@ def train_masked(watch: Watch) -> None:
             self.blocks = nn.ModuleList([nn.Sequential(Attention(causal=False), Block()) for _ in range(2)])
             self.head = nn.Linear(WIDTH, SYMBOLS)
 
-        def forward(self, x: Tensor) -> Tensor:
+        def forward(self, x: Tensor) -> Any:
             x = self.table(x) + self.positions.weight
             for block in self.blocks:
                 x = block(x)
-            y: Tensor = self.head(x)
-            return y
+            return self.head(x)
 
     model = Masked()
 
@@ -697,9 +692,8 @@ def train_lstm(watch: Watch) -> None:
             self.table, self.lstm = nn.Embedding(SYMBOLS, WIDTH), nn.LSTM(WIDTH, WIDTH, 2, batch_first=True)
             self.head = nn.Linear(WIDTH, SYMBOLS)
 
-        def forward(self, x: Tensor) -> Tensor:
-            y: Tensor = self.head(self.lstm(self.table(x))[0])
-            return y
+        def forward(self, x: Tensor) -> Any:
+            return self.head(self.lstm(self.table(x))[0])
 
     model = Reader()
     fit(watch, model, lambda: next_symbol_loss(model), adam(model, 5e-3))
@@ -792,11 +786,10 @@ def train_vit(watch: Watch) -> None:
             self.blocks = nn.Sequential(*(nn.Sequential(Attention(causal=False), Block()) for _ in range(3)))
             self.head = nn.Sequential(nn.LayerNorm(WIDTH), nn.Linear(WIDTH, CLASSES))
 
-        def forward(self, x: Tensor) -> Tensor:
+        def forward(self, x: Tensor) -> Any:
             x = self.patches(x).flatten(2).transpose(1, 2)
             x = torch.cat([self.token.expand(len(x), -1, -1), x], 1) + self.positions
-            y: Tensor = self.head(self.blocks(x)[:, 0])
-            return y
+            return self.head(self.blocks(x)[:, 0])
 
     model = ViT()
     fit(watch, model, class_loss(model, images))
@@ -840,9 +833,8 @@ def train_graph(watch: Watch) -> None:
             super().__init__()
             self.first, self.second = nn.Linear(WIDTH, 16), nn.Linear(16, CLASSES)
 
-        def forward(self, x: Tensor, edges: Tensor) -> Tensor:
-            y: Tensor = edges @ self.second((edges @ self.first(x)).relu())
-            return y
+        def forward(self, x: Tensor, edges: Tensor) -> Any:
+            return edges @ self.second((edges @ self.first(x)).relu())
 
     model = Graph()
     x, y = points()
@@ -1018,12 +1010,11 @@ def train_experts(watch: Watch) -> None:
             self.stem, self.blocks = nn.Linear(WIDTH, WIDTH), nn.ModuleList([Experts() for _ in range(2)])
             self.head = nn.Linear(WIDTH, CLASSES)
 
-        def forward(self, x: Tensor) -> Tensor:
+        def forward(self, x: Tensor) -> Any:
             x = self.stem(x)
             for block in self.blocks:
                 x = block(x)
-            y: Tensor = self.head(x)
-            return y
+            return self.head(x)
 
     model = Model()
 
@@ -1092,9 +1083,8 @@ def train_two_tasks(watch: Watch) -> None:
             self.body = nn.Sequential(nn.Linear(WIDTH, WIDTH), Block(), Block())
             self.heads = nn.ModuleList([nn.Linear(WIDTH, CLASSES), nn.Linear(WIDTH, 1)])
 
-        def forward(self, x: Tensor, task: int) -> Tensor:
-            y: Tensor = self.heads[task](self.body(x))
-            return y
+        def forward(self, x: Tensor, task: int) -> Any:
+            return self.heads[task](self.body(x))
 
     model, turn = Tasks(), [0]
 
@@ -1259,9 +1249,8 @@ def train_rezero(watch: Watch) -> None:
             super().__init__()
             self.mlp, self.gate = mlp(WIDTH, WIDTH, WIDTH), nn.Parameter(torch.zeros(1))
 
-        def forward(self, x: Tensor) -> Tensor:
-            y: Tensor = x + self.gate * self.mlp(x)
-            return y
+        def forward(self, x: Tensor) -> Any:
+            return x + self.gate * self.mlp(x)
 
     model = residual_net(8, ReZero)
     fit(watch, model, class_loss(model), adam(model, 3e-3))
@@ -1387,13 +1376,12 @@ def train_recurrent_skip(watch: Watch) -> None:
             super().__init__()
             self.enter, self.step, self.head = nn.Linear(4, WIDTH), mlp(2 * WIDTH, 32, WIDTH), nn.Linear(WIDTH, 4)
 
-        def forward(self, x: Tensor) -> Tensor:
+        def forward(self, x: Tensor) -> Any:
             e = self.enter(x)
             h = torch.zeros_like(e)
             for _ in range(6):
                 h = h + self.step(torch.cat([h, e], 1))
-            y: Tensor = self.head(h)
-            return y
+            return self.head(h)
 
     model = Cell()
 

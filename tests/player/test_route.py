@@ -148,13 +148,13 @@ def test_a_run_is_trained_as_far_as_it_is_wanted_and_on_when_it_is_wanted_furthe
         page.until_rows(40)
 
 
-def test_a_pause_ends_the_wish_at_once(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_pause_ends_the_wish_at_once_though_the_page_is_gone(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(route, "REQUEST_SECONDS", 10_000.0)
     cfg = other(72, LONG)
     with Browser(url) as page:
         page.hello(cfg, ticket=ticket(cfg), want=ALL).until_rows(5)
         page.request(0)
-        until(lambda: client.trainer().run_counts() == (0, 0), "the end of the work")
+    until(lambda: client.trainer().run_counts() == (0, 0), "the end of the work")
     assert not client.trainer().log(cfg).done
 
 

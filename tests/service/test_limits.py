@@ -186,6 +186,15 @@ class Readers:
         return [self.results.log(cfg).length for cfg in runs]
 
 
+def test_unknown_questions_and_runs_over_budget_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    readers = Readers()
+    readers.engine.answer(question_message(Question("meaning", dict), small(0), {}))
+    assert "no question 'meaning'" in readers.heard[-1]["error"]
+    monkeypatch.setattr(engine, "budget_refusal", lambda *_: "This is over budget.")
+    readers.want(small(0))
+    assert readers.results.log(small(0)).error == "This is over budget."
+
+
 @pytest.fixture
 def readers(monkeypatch: pytest.MonkeyPatch) -> Readers:
     """An engine that trains two runs by turns, one step a turn, and takes ten rows for few."""

@@ -122,6 +122,3 @@ def test_a_sentence_for_every_place():
         "Diverged at step 2: the numbers overflow first in the loss."
     )
     assert Divergence(2, "gradient norm").sentence().endswith("in the gradient norm.")
-
-
-# --- the change that is offered ---

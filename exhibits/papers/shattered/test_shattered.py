@@ -8,7 +8,7 @@ import pytest
 
 from exhibits.papers.shattered import numbers
 from models.papers.judging import NOT_HERE, PARTLY
-from tests.papers.kit import comes_out, contradicted
+from tests.papers.kit import comes_out, contradicted, gathered
 
 
 def correlated(**of_depth: Callable[[np.ndarray], np.ndarray]) -> Callable[[dict[str, Any]], None]:
@@ -38,7 +38,9 @@ def test_contrary_numbers_change_the_verdict() -> None:
 
 def test_the_correlation_of_gradients_is_that_of_the_arc_cosine_kernel() -> None:
     """Of two inputs at an angle, a share (π - angle) / 2π of the units is on for both."""
-    found = dict(zip(numbers.SHATTERED_LAYERS, numbers.shattered()["correlation"]["residual"].mean(0), strict=True))
+    found = dict(
+        zip(numbers.SHATTERED_LAYERS, gathered("shattered")["numbers"]["correlation"]["residual"].mean(0), strict=True)
+    )
     square, product, variance, covariance = 1.0, 0.0, 1.0, 1.0
     for layer in range(1, 5):
         angle = np.arccos(product / square)
@@ -60,6 +62,6 @@ def test_with_batch_norm_the_correlation_tends_to_a_power_of_its_own() -> None:
     assert power == pytest.approx(-np.pi / (2 * (np.pi - 1)), abs=1e-4)
     kept = [np.prod([(1 + 0.5 / v) / (1 + 1 / v) for v in range(1, depth + 1)]) for depth in (10**4, 10**5)]
     assert np.log10(kept[1] / kept[0]) == pytest.approx(-0.5, abs=1e-3)
-    found = numbers.shattered()
+    found = gathered("shattered")["numbers"]
     law, normed = (found[name]["residual with batch norm"] for name in ("law", "correlation"))
     assert normed.mean(0) == pytest.approx(law, rel=0.12)
