@@ -96,12 +96,6 @@ def heads(
     return [attend(q, k, v, divisor=q.shape[1] ** 0.5 if scaled else 1.0, mask=mask) for q, k, v in parts]
 
 
-def head_contributions(heads: list[Head], w_o: np.ndarray) -> np.ndarray:
-    """Contribution of each head to the stream, (h, n, d): its output times its rows of W_O (h d_v, d)."""
-    rows = np.split(w_o, len(heads))
-    return np.array([head.output @ w for head, w in zip(heads, rows, strict=True)])
-
-
 # --- why √d_k ---
 
 

@@ -7,11 +7,6 @@ from models.labs.normalization import normalise
 TINY_EPS = 2.0**-23  # default eps of torch.nn.RMSNorm in float32
 
 
-def unbiased_std_shortfall(features: int) -> float:
-    """Relative shortfall of the output's RMS when the std is unbiased and eps small: 1 - sqrt((d - 1) / d)."""
-    return 1 - float(np.sqrt((features - 1) / features))
-
-
 def jacobian(x_D: np.ndarray, method: str, eps: float = 1e-5) -> np.ndarray:
     """d y / d x of one token, (D, D): (I - 1 1'/D - x^ x^'/D) / scale for layer norm; rms norm lacks 1 1'/D.
 

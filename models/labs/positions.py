@@ -3,13 +3,9 @@
 Legend: T positions, D features, K features of a query or key.
 """
 
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from zlib import crc32
 
 import numpy as np
-
-from models.labs.attention import attend, attention_mask
 
 BASE = 10_000.0  # of the geometric series of wavelengths
 T5_BUCKETS = 32
@@ -95,21 +91,6 @@ def by_distance(dots: np.ndarray) -> ByDistance:
     )
 
 
-def nearest_rows(table: np.ndarray) -> tuple[float, int, int]:
-    """Distance and positions of the two closest rows of a table (T, D)."""
-    nearest = (np.inf, 0, 0)
-    for index, row in enumerate(table[:-1]):  # row by row: all pairs of 1,024 rows would take half a gigabyte
-        distances = np.linalg.norm(table[index + 1 :] - row, axis=1)
-        offset = int(distances.argmin())
-        nearest = min(nearest, (float(distances[offset]), index, index + 1 + offset))
-    return nearest
-
-
-def order_difference(layer: Callable[[np.ndarray], np.ndarray], x: np.ndarray, order: np.ndarray) -> float:
-    """Largest |layer(x[order]) - layer(x)[order]|: 0 if the layer is permutation-equivariant."""
-    return float(np.abs(layer(x[order]) - layer(x)[order]).max())
-
-
 # --- an encoding by its name ---
 
 
@@ -133,35 +114,6 @@ def score_bias(kind: str, count: int, seed: int = 0) -> np.ndarray:
     return np.empty((0, 0))
 
 
-def word_embeddings(words: Sequence[str], width: int) -> np.ndarray:
-    """Random embedding of each word, (T, D), equal for equal words, as before training."""
-    seeds = (crc32(word.casefold().encode()) for word in words)
-    return np.array([np.random.default_rng(seed).normal(0, MEAN_SQUARE**0.5, width).round(1) for seed in seeds])
-
-
-def relative_positions(count: int) -> np.ndarray:
-    """i - j for each position i of a query (row) and j of a key (column), (T, T)."""
-    return np.subtract.outer(np.arange(count), np.arange(count))
-
-
-def pairwise_values(kind: str, count: int, width: int, seed: int = 0) -> np.ndarray:
-    """Value of an encoding for each pair of positions, (T, T), or (0, 0) without any.
-
-    Rotary: angle in degrees between query and key in the first pair of features. Relative bias: T5's bucket. ALiBi: the
-    first head's bias. Otherwise: dot product of the added rows.
-    """
-    distances = relative_positions(count)
-    match kind:
-        case "rotary":
-            return np.degrees(distances * angles(np.ones(1), width)[0, 0])
-        case "relative bias":
-            return t5_bucket(distances)
-        case "alibi":
-            return score_bias(kind, count)
-    rows = position_rows(kind, count, width, seed)
-    return rows @ rows.T if len(rows) else np.empty((0, 0))
-
-
 def scores(kind: str, count: int, width: int, *, seed: int = 0, projected: bool = False) -> np.ndarray:
     """Scores between positions, (T, T): of the added rows, or of one random query and key where no rows are added.
 
@@ -180,28 +132,3 @@ def scores(kind: str, count: int, width: int, *, seed: int = 0, projected: bool 
         return q @ k / width**0.5 + head_bias
     rows = position_rows(kind, count, width, seed)
     return (rows @ w_q) @ (rows @ w_k).T if projected else rows @ rows.T
-
-
-def full_turns(width: int, count: int) -> np.ndarray:
-    """Full turns of each pair of features over `count` positions, (D/2,)."""
-    return count * BASE ** (-np.arange(0, width, 2) / width) / (2 * np.pi)
-
-
-def random_head(
-    kind: str, count: int, width: int, *, causal: bool, seed: int = 0
-) -> Callable[[np.ndarray], np.ndarray]:
-    """An attention head with random weights and this positional encoding, as a function (T, D) -> (T, D)."""
-    weights = np.random.default_rng([seed, 2]).normal(0, width**-0.5, (3, width, width))
-    table = position_rows(kind, count, width, seed)
-    positions = np.arange(count)
-    mask = attention_mask(count, count, causal=causal)
-    head_bias = score_bias(kind, count, seed)
-
-    def layer(x: np.ndarray) -> np.ndarray:
-        inputs = x + table if len(table) else x
-        q, k, v = (inputs @ w for w in weights)
-        if kind == "rotary":
-            q, k = rotate(q, positions), rotate(k, positions)
-        return attend(q, k, v, divisor=width**0.5, mask=mask, bias=head_bias if len(head_bias) else 0.0).output
-
-    return layer

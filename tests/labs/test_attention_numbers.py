@@ -9,12 +9,13 @@ import torch.nn.functional as F
 from scipy.stats import entropy as scipy_entropy
 from torch import nn
 
+from exhibits.labs.attention.heads.numbers import head_contributions
+from exhibits.labs.attention.positions.numbers import random_head
 from models.labs.attention import (
     DRAWS,
     attend,
     attention_mask,
     entropy,
-    head_contributions,
     heads,
     linearity_errors,
     score_statistics,
@@ -25,7 +26,6 @@ from models.labs.attention import (
 from models.labs.attention_examples import PROJECTIONS, ROWS
 from models.labs.positions import (
     by_distance,
-    random_head,
     rotate,
     score_bias,
     scores,

@@ -16,8 +16,9 @@ from components.labs.examples import numbered_choices, numbered_names
 from components.labs.parts import draw_charts, draw_finding
 from components.labs.weights import weights_map
 from components.shell.text import named_table, vector
+from exhibits.labs.attention.heads.numbers import head_contributions
 from models.content import Texts
-from models.labs.attention import Head, Matrices, head_contributions, heads
+from models.labs.attention import Head, Matrices, heads
 from models.spec.knob import Knob
 from models.spec.settings import Settings
 

@@ -3,8 +3,9 @@
 import numpy as np
 
 from components.shell.text import vector
+from exhibits.labs.attention.heads.numbers import head_contributions
 from exhibits.labs.attention.heads.page import first_w_o, writes_sentence
-from models.labs.attention import head_contributions, heads
+from models.labs.attention import heads
 from models.labs.attention_examples import PROJECTIONS
 from tests.app_page import charts, sound, words
 from tests.labs_page import lab

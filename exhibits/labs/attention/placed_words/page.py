@@ -13,6 +13,7 @@ from components.charts.parts import Figure
 from components.controls import form
 from components.labs.maps import signed_map
 from components.labs.parts import draw_charts, draw_finding
+from exhibits.labs.attention.placed_words.numbers import pairwise_values, relative_positions, word_embeddings
 from models.content import Texts
 from models.labs import positions as encodings
 from models.spec.knob import Knob
@@ -57,10 +58,10 @@ def draw(kind: str, seed: int) -> None:
         st.error(TEXTS("too few or many words", least=MIN_WORDS, most=MAX_WORDS, count=len(words), example=EXAMPLE))
         words = EXAMPLE.split()
     position_rows = encodings.position_rows(kind, len(words), FEATURES, seed)
-    embedding = encodings.word_embeddings(words, FEATURES)
-    maps = [_pair_map("i - j", encodings.relative_positions(len(words)), words)]
+    embedding = word_embeddings(words, FEATURES)
+    maps = [_pair_map("i - j", relative_positions(len(words)), words)]
     if kind in PAIR_TITLES:
-        maps.append(_pair_map(PAIR_TITLES[kind], encodings.pairwise_values(kind, len(words), FEATURES, seed), words))
+        maps.append(_pair_map(PAIR_TITLES[kind], pairwise_values(kind, len(words), FEATURES, seed), words))
     if len(position_rows):
         sum_of_rows = {"Embedding": embedding, "+ Position": position_rows, "= What enters": embedding + position_rows}
         row_maps = [_row_map(title, values, words) for title, values in sum_of_rows.items()]
@@ -78,7 +79,7 @@ def between_sentence(kind: str, words: Sequence[str], seed: int) -> str:
     """How the encoding turns i - j into numbers, with those of these words."""
     if kind not in PAIR_TITLES:
         return TEXTS("nothing between words")
-    values = encodings.pairwise_values(kind, len(words), FEATURES, seed)
+    values = pairwise_values(kind, len(words), FEATURES, seed)
     slow = np.degrees(encodings.angles(np.ones(1), FEATURES)[0, -1])
     ends = {
         "own": values[0, 0],

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import torch
 
+from exhibits.labs.attention.placed_words.numbers import pairwise_values, word_embeddings
 from exhibits.labs.attention.placed_words.page import between_sentence, repeated_word
-from models.labs.positions import nearest_rows, pairwise_values, word_embeddings
 from models.nets.branches import Alibi, Rotary, bucket_indices, relative_distances
 from models.spec import POSITIONS
 from tests.app_page import by_link, charts, sound, words
@@ -40,14 +40,6 @@ def test_buckets_and_penalties_are_the_apps():
     )
     np.testing.assert_allclose(pairwise_values("alibi", 5, 4), Alibi(8)(5, False)[0])
     assert pairwise_values("none", 5, 4).size == 0
-
-
-def test_the_nearest_rows_of_many_are_those_of_all_pairs():
-    table = np.random.default_rng(1).normal(size=(60, 3))
-    apart = np.linalg.norm(table[:, None] - table, axis=-1) + np.diag(np.full(60, np.inf))
-    distance, first, second = nearest_rows(table)
-    assert (distance, first) == (pytest.approx(apart.min()), min(np.argwhere(apart == apart.min())[0]))
-    assert apart[first, second] == apart.min()
 
 
 @pytest.mark.parametrize("kind", POSITIONS)

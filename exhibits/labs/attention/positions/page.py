@@ -14,6 +14,7 @@ from components.labs.maps import signed_map
 from components.labs.page import parts_of
 from components.labs.parts import draw_charts, draw_finding, draw_sentence, number_cells
 from components.shell.text import named_table, number, vector
+from exhibits.labs.attention.positions.numbers import full_turns, nearest_rows, order_difference, random_head
 from models.content import Texts
 from models.labs import positions as encodings
 from models.labs.attention_examples import PRINTED_POSITION
@@ -84,7 +85,7 @@ def draw() -> None:
         position = form.draw(ShownPositions, KEY, only=["place"], legal={"place": range(count)}).place
         st.latex(r"p_{t,2i}=\sin\frac{t}{10000^{2i/D}},\qquad p_{t,2i+1}=\cos\frac{t}{10000^{2i/D}}")
         draw_sentence(row_text(position, width))
-        period = count / encodings.full_turns(width, count)
+        period = count / full_turns(width, count)
         st.caption(TEXTS("periodic", first=period[0], last=period[-1]))
     if len(encodings.score_bias(kind, count)):
         st.latex(rf"s_{{ij}}={POSITIONS[kind].formula}")
@@ -143,8 +144,8 @@ def shuffling_differences(seed: int) -> dict[str, dict[str, float]]:
         order = order[::-1]
 
     def difference(kind: str, causal: bool) -> float:
-        head = encodings.random_head(kind, SHUFFLED_TOKENS, SHUFFLED_FEATURES, causal=causal, seed=seed)
-        return encodings.order_difference(head, x, order)
+        head = random_head(kind, SHUFFLED_TOKENS, SHUFFLED_FEATURES, causal=causal, seed=seed)
+        return order_difference(head, x, order)
 
     return {kind: {"no mask": difference(kind, False), "causal mask": difference(kind, True)} for kind in POSITIONS}
 
@@ -193,7 +194,7 @@ def bias_sentence(kind: str, count: int) -> str:
 
 def closest_rows_sentence(table: np.ndarray) -> str:
     """Whether interval position has a row of its own, judged by the two closest rows."""
-    distance, first, second = encodings.nearest_rows(table)
+    distance, first, second = nearest_rows(table)
     verdict = "No two positions share a row." if distance > ROUNDING else "Two positions share a row."
     measured = {"apart": distance, "length": np.linalg.norm(table, axis=1).mean()}
     return TEXTS("closest rows", verdict=verdict, first=first, second=second, features=table.shape[1], **measured)
@@ -212,7 +213,7 @@ def longer_text_sentence(kind: str, count: int, width: int) -> str:
         return TEXTS(heading, count=count, bucket=bucket)
     if kind == "none":
         return TEXTS("longer without positions")
-    turns = encodings.full_turns(width, count)
+    turns = full_turns(width, count)
     new = int((turns < 1).sum())
     pairs = {"full": len(turns) - new, "pairs": len(turns), "new": new}
     parts = "row" if kind == SINUSOIDAL else "angles"

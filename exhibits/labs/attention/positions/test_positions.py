@@ -8,8 +8,9 @@ from addnorm.words import number
 from components.labs.distances import distance_chart
 from components.shell.text import vector
 from exhibits.labs.attention.positions import page as positions
+from exhibits.labs.attention.positions.numbers import full_turns, nearest_rows
 from exhibits.labs.attention.positions.page import ROUNDING, order_sentence, shuffling_differences, table_map
-from models.labs.positions import by_distance, full_turns, position_rows, scores, sinusoids
+from models.labs.positions import by_distance, position_rows, scores, sinusoids
 from models.spec import POSITIONS, RunConfig
 from models.training import Run, snapshot_of
 from tests import hand
@@ -17,6 +18,14 @@ from tests.app_page import sound, words
 from tests.drawn import all_drawn
 from tests.labs_page import lab
 from tests.tables import table_of
+
+
+def test_the_nearest_rows_of_many_are_those_of_all_pairs():
+    table = np.random.default_rng(1).normal(size=(60, 3))
+    apart = np.linalg.norm(table[:, None] - table, axis=-1) + np.diag(np.full(60, np.inf))
+    distance, first, second = nearest_rows(table)
+    assert (distance, first) == (pytest.approx(apart.min()), min(np.argwhere(apart == apart.min())[0]))
+    assert apart[first, second] == apart.min()
 
 
 @pytest.mark.parametrize("kind", POSITIONS)

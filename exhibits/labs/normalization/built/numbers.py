@@ -80,3 +80,8 @@ def first_difference(value: float, other: float) -> int | None:
         if a != b:
             return index
     return None
+
+
+def unbiased_std_shortfall(features: int) -> float:
+    """Relative shortfall of the output's RMS when the std is unbiased and eps small: 1 - sqrt((d - 1) / d)."""
+    return 1 - float(np.sqrt((features - 1) / features))

@@ -13,9 +13,15 @@ from components.player.answer import answer
 from components.shell.text import number
 from components.shell.waiting import poll_while
 from exhibits.labs.normalization.built.answer import LAYER_NORM
-from exhibits.labs.normalization.built.numbers import TORCH_EPS, TORCH_NORM, NormLines, digits, first_difference
+from exhibits.labs.normalization.built.numbers import (
+    TORCH_EPS,
+    TORCH_NORM,
+    NormLines,
+    digits,
+    first_difference,
+    unbiased_std_shortfall,
+)
 from models.content import Texts
-from models.labs.normalization_laws import unbiased_std_shortfall
 from models.spec import RunConfig
 from models.spec.knob import Knob
 from models.spec.settings import Settings

@@ -9,10 +9,15 @@ import torch
 
 from components.shell.text import vector
 from exhibits.labs.normalization.built.measure import layer_norm
-from exhibits.labs.normalization.built.numbers import TORCH_NORM, NormLines, digits, first_difference
+from exhibits.labs.normalization.built.numbers import (
+    TORCH_NORM,
+    NormLines,
+    digits,
+    first_difference,
+    unbiased_std_shortfall,
+)
 from exhibits.labs.normalization.built.page import digits_table, keepdim_sentence
 from models.labs.normalization import normalise
-from models.labs.normalization_laws import unbiased_std_shortfall
 from tests.app_page import sound, words
 from tests.labs_page import lab
 
