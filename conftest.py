@@ -62,7 +62,7 @@ def pytest_xdist_auto_num_workers() -> int:
 
 
 # What drives browsers or real servers, times or counts them: no more than two such files run at the same time.
-SERIAL = ("attack/", "browser/", "load/", "project/test_benchmarks.py", "service/test_faults.py", "player/browser/")
+SERIAL = ("attack/", "browser/", "project/test_benchmarks.py", "service/test_faults.py", "player/browser/")
 
 # Belong to the full suite alone, but for the tests in them that are marked first.
 FULL = (*SERIAL, "project/test_how_to_add.py", "service/test_proxies.py")

@@ -4,7 +4,6 @@ import os
 import subprocess
 import sys
 from collections import Counter
-from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,6 @@ import pytest
 from models import answers
 from models.answers import Question
 from models.service import engine
-from models.service.client import Trainer
 from models.service.demand import Requester
 from models.service.engine import Engine
 from models.service.messages import key_of
@@ -368,18 +366,6 @@ def test_the_worker_is_told_goals_when_they_change_and_nothing_is_kept_of_what_h
     results.request_rows(log, Requester("ben", "one"), 10, 0.0)
     results.expire()
     assert (told[-1]["requests"], results.requested) == ((), {})
-
-
-@pytest.mark.full
-def test_the_runs_of_one_part_never_take_each_others_place() -> None:
-    runs = [small(seed) for seed in range(70, 73)]
-    who = Requester("anna", "page", "player", frozenset(map(key_of, runs)))
-    with closing(Trainer()) as trainer:
-        for _ in range(3):  # as a page does at each poll
-            logs = [trainer.request_rows(cfg, 40, owner=who) for cfg in runs]
-        for log in logs:
-            finished(log)
-        assert [log.length for log in logs] == [41] * 3
 
 
 @pytest.mark.full

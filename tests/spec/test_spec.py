@@ -12,18 +12,15 @@ from models.nets import build_model
 from models.spec import (
     ARRANGEMENTS,
     BRANCH_SCALES,
-    INPUT_SCALES,
     NETS,
     NORMS,
     PLACEMENTS,
     SKIP_SCALES,
-    TASKS,
     RunConfig,
     arrangement_of,
     knobs,
     plan,
 )
-from models.spec import vocabulary as words
 from models.spec.arrangements import PLAIN_FIELDS
 from models.spec.equation import equation, sublayer_equation
 from models.spec.fields import Fields
@@ -33,46 +30,11 @@ from tests import hand
 
 # --- fields ---
 
-NUMBERS = {
-    "depth": (1, 128),
-    "width": (1, 512),
-    "heads": (1, 16),
-    "expansion": (1, 8),
-    "layers_per_branch": (1, 2),
-    "skip_repeats": (1, 2),
-    "warmup": (0, 5000),
-    "batch": (1, 512),
-    "steps": (1, 5000),
-    "seed": (0, 2**31 - 1),
-    "eps": (1e-12, 1.0),
-    "skip_scale": (0.0, 256.0),
-    "branch_scale": (0.0, 256.0),
-    "init_gain": (0.01, 10.0),
-    "branch_dropout": (0.0, 0.9),
-    "stream_dropout": (0.0, 0.9),
-    "lr": (1e-6, 10.0),
-    "clip": (0.0, 1000.0),
-    "weight_decay": (0.0, 1.0),
-}
-WORDS = {
-    "net": words.NETS,
-    "task": TASKS,
-    "activation": words.ACTIVATIONS,
-    "position": words.POSITIONS,
-    "mask": words.MASKS,
-    "placement": PLACEMENTS,
-    "norm": NORMS,
-    "input_scale": INPUT_SCALES,
-    "stack": words.STACKS,
-    "init": words.INITS,
-    "optimizer": words.OPTIMIZERS,
-    "schedule": words.SCHEDULES,
-    "decayed": words.DECAYED,
-    "parametrization": words.PARAMETRIZATIONS,
-    "device": words.DEVICES,
-}
-TRUTHS = ("residual", "affine", "qk_norm")
-WHOLE = [name for name, (low, _) in NUMBERS.items() if isinstance(low, int)]
+FIELDS = {name: found for name, found in knobs().items() if name != "overrides"}
+NUMBERS = {name: (knob.low, knob.high) for name, (kinds, knob) in FIELDS.items() if {int, float} & {*kinds}}
+WORDS = {name: knob.choices for name, (_, knob) in FIELDS.items() if knob.choices}
+TRUTHS = [name for name, (kinds, _) in FIELDS.items() if kinds == (bool,)]
+WHOLE = [name for name in NUMBERS if int in FIELDS[name][0]]
 REAL = [name for name in NUMBERS if name not in WHOLE]
 
 
@@ -124,7 +86,6 @@ def test_a_real_field_takes_a_whole_number_and_keeps_it_as_a_float(name):
 
 @pytest.mark.parametrize("name", WORDS)
 def test_a_word_is_one_of_its_vocabulary(name):
-    assert set(knobs()[name][1].choices) == set(WORDS[name])
     for word in WORDS[name]:
         assert getattr(RunConfig(**{name: word, "heads": 4}), name) == word
     for wrong in ("", "nonsense", "Pre-Norm", 3, None, True):
@@ -192,19 +153,6 @@ def test_a_configuration_is_frozen_hashable_and_equal_by_value():
         cfg.depth = 4
     assert {cfg: "log"}[RunConfig(skip_scale=2.0, depth=3)] == "log"
     assert cfg != RunConfig(depth=3)
-
-
-def test_the_defaults_are_the_first_minutes_lesson():
-    cfg = RunConfig()
-    assert (cfg.net, cfg.task, cfg.depth, cfg.width, cfg.layers_per_branch) == ("mlp", "digits", 32, 64, 2)
-    assert (cfg.residual, cfg.placement, cfg.norm, cfg.activation, cfg.init) == (
-        True,
-        "pre-norm",
-        "layer norm",
-        "relu",
-        "fan-in",
-    )
-    assert (cfg.optimizer, cfg.lr, cfg.batch, cfg.steps) == ("momentum", 0.01, 64, 300)
 
 
 # --- rules between fields ---
