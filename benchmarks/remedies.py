@@ -6,8 +6,7 @@ from dataclasses import replace
 from benchmarks.report import Figure
 from models.insight.baseline import LEARNED_BELOW, loss_of_guessing
 from models.insight.outcome import final_loss
-from models.insight.postmortem import postmortem
-from models.insight.remedy import candidates, has_failed, rank_helpful
+from models.insight.postmortem import candidates, has_failed, postmortem, rank_helpful
 from models.instruments.trial import trial
 from models.spec import RunConfig
 from models.trace import Trace
@@ -63,7 +62,7 @@ def remedies(failing: Mapping[str, RunConfig] = FAILING) -> Iterator[Figure]:
     for name, cfg in failing.items():
         trace = _trace(cfg)
         assert has_failed(cfg, trace, len(trace) - 1), name
-        first = postmortem(cfg, trace).remedies if trace.divergence else ()
+        first = postmortem(cfg, trace).suspects
         changes = candidates(cfg, first)
         trials = result_of(trial(Replays(), cfg, first=first, fixed=())).results
         helpful = rank_helpful(changes, trials, diverged=trace.divergence is not None)

@@ -19,7 +19,7 @@ from components.shell.hidden_parts import is_hidden
 from components.shell.text import badge
 from models.content import Content, Document
 from models.exhibits import part
-from models.insight.remedy import has_failed
+from models.insight.postmortem import has_failed
 from models.spec.knob import Knob
 from models.spec.settings import Settings
 

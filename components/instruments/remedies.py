@@ -12,8 +12,7 @@ from models import answers
 from models.answers import TrialResult
 from models.content import Texts
 from models.insight.baseline import guess_in_words
-from models.insight.postmortem import postmortem
-from models.insight.remedy import Remedy, candidates, rank_helpful
+from models.insight.postmortem import Remedy, candidates, postmortem, rank_helpful
 from models.insight.words import number
 from models.service.client import Requester
 from models.spec import knobs
@@ -36,17 +35,13 @@ class RemedySearch:
 def remedy_search(view: View) -> RemedySearch:
     """State of the search for changes that help a view's failed run; it tries no field that a link hides."""
     cfg, trace = view.cfg, view.trace
-    diverged_at = trace.divergence.step if trace.divergence else None
-    preferred_remedies = postmortem(cfg, trace).remedies if trace.divergence else ()
+    diverged_at = trace.divergence.step if trace.divergence else -1
+    suspects = postmortem(cfg, trace).suspects
     hidden_fields = [name for name in knobs() if is_hidden(name)]
-    remedies = candidates(cfg, preferred_remedies, hidden_fields)
+    remedies = candidates(cfg, suspects, hidden_fields)
     if not remedies:
         return RemedySearch([])
-    args: dict[str, Any] = {
-        "first": list(preferred_remedies),
-        "fixed": hidden_fields,
-        "diverged": -1 if diverged_at is None else diverged_at,
-    }
+    args: dict[str, Any] = {"first": list(suspects), "fixed": hidden_fields, "diverged": diverged_at}
     # Ask as the open instrument: a visitor's question from a different screen cancels those of the previous one.
     owner = Requester(visitor_id(), str(INSTRUMENT.get() or "remedies"), "remedies", address=address())
     reply = answer(answers.TRIAL, cfg, owner=owner, **args)
@@ -54,7 +49,7 @@ def remedy_search(view: View) -> RemedySearch:
         sentence = WORDS("trying", share=reply.share) if reply.is_waiting else escape_markdown(reply.refusal)
         return RemedySearch([], sentence, waiting=reply.is_waiting)
     trials = reply.value.results
-    helpful = rank_helpful(remedies, trials, diverged=trace.divergence is not None)  # indices
+    helpful = rank_helpful(remedies, trials, diverged=diverged_at >= 0)  # indices
     offers = [(remedies[index], _result(trials[index])) for index in helpful]
     tried = remedies[: len(trials)]
     failed = tuple(remedy.label for index, remedy in enumerate(tried) if index not in helpful)
@@ -62,8 +57,10 @@ def remedy_search(view: View) -> RemedySearch:
         steps = max(trial.steps for trial in trials)
         sentence = WORDS("nothing helped", count=len(trials), guess=guess_in_words(cfg.task), steps=steps)
         return RemedySearch([], sentence, failed=failed)
-    helpful_trials = [(remedies[index], trials[index]) for index in helpful]
-    return RemedySearch(offers, failed=failed, cause=_cause_sentence(helpful_trials, diverged_at))
+    # By trial, the cause is the first single change with which the run goes on past its divergence.
+    lasting = (at for at in helpful if not remedies[at].is_combined and trials[at].steps > diverged_at >= 0)
+    cause = next((WORDS("cause", change=remedies[at].label) for at in lasting), "")
+    return RemedySearch(offers, failed=failed, cause=cause)
 
 
 def _result(trial: TrialResult) -> str:
@@ -74,13 +71,3 @@ def _result(trial: TrialResult) -> str:
             comparison += ", still falling"
     verb = "falls" if trial.end < trial.start else "goes"
     return f"the loss {verb} from {number(trial.start)} to {number(trial.end)} in {trial.steps} steps{comparison}"
-
-
-def _cause_sentence(helpful_trials: list[tuple[Remedy, TrialResult]], diverged_at: int | None) -> str:
-    """Sentence on the first single change that keeps the run from diverging; empty if there is none."""
-    if diverged_at is None:
-        return ""
-    for remedy, trial in helpful_trials:
-        if not remedy.is_combined and trial.steps > diverged_at:
-            return WORDS("cause", change=remedy.label)
-    return ""

@@ -23,7 +23,7 @@ from components.shell.naming import ARRANGEMENT_FIELDS
 from components.shell.page_links import link_to_compare
 from components.shell.session import Key
 from components.shell.waiting import poll_while
-from models.insight.remedy import has_failed
+from models.insight.postmortem import has_failed
 from models.insight.verdict import thresholds
 from models.service.client import trainer
 from models.spec import RunConfig, arrangement_of

@@ -51,8 +51,7 @@ def growth(signal: SignalAtInit) -> float:
 
 def gradient(signal: SignalAtInit) -> float:
     """Gradient norm, start of the stream over end, geometric mean over seeds."""
-    norm = geometric_mean(signal.grad_norm)
-    return float(norm[0] / norm[-1])
+    return float(relative_gradient(signal)[0])
 
 
 def size_lines(signals: Mapping[str, SignalAtInit]) -> Lines:

@@ -8,7 +8,7 @@ import numpy as np
 from models.insight.theory import weight_variance
 from models.spec import NORMS, TASKS, RunConfig, plan
 from models.spec.parametrization import branch_gain, has_uniform_rates, output_factor, parameter_scaling, score_scale
-from models.spec.plan import SublayerPlan, is_one_layer
+from models.spec.plan import SublayerPlan, matrices
 from models.spec.schedule import learning_rate_sum
 from models.trace import Trace
 
@@ -147,21 +147,11 @@ def freezing_spread(cfg: RunConfig) -> float:
 def _weight_rms(cfg: RunConfig, sublayers: tuple[SublayerPlan, ...]) -> float:
     """RMS of a block's weights at initialisation; 0 without weights."""
     square_sum = count = 0.0
-    matrices = [matrix for sublayer in sublayers for matrix in _matrices(cfg, sublayer)]
-    for inputs, outputs, last in matrices:
-        count += inputs * outputs
-        variance = weight_variance(cfg.init, inputs, outputs, last=last, sublayers=cfg.sublayers)
-        square_sum += inputs * outputs * variance * branch_gain(cfg) ** 2
+    for sublayer in sublayers:
+        shapes = [] if sublayer.identity else [*matrices(cfg, sublayer.kind).values()]
+        for number, (inputs, outputs) in enumerate(shapes, start=1):
+            last = number == len(shapes)
+            count += inputs * outputs
+            variance = weight_variance(cfg.init, inputs, outputs, last=last, sublayers=cfg.sublayers)
+            square_sum += inputs * outputs * variance * branch_gain(cfg) ** 2
     return float(np.sqrt(square_sum / count)) if count else 0.0
-
-
-def _matrices(cfg: RunConfig, sublayer: SublayerPlan) -> list[tuple[int, int, bool]]:
-    """Inputs, outputs, and whether it is the last, for each matrix of a branch."""
-    width, hidden = cfg.width, cfg.expansion * cfg.width
-    if sublayer.identity:
-        return []
-    if sublayer.kind == "attn":
-        return [(width, width, False)] * 3 + [(width, width, True)]
-    if is_one_layer(cfg, sublayer.kind):
-        return [(width, width, True)]
-    return [(width, hidden, False), (hidden, width, True)]

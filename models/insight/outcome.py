@@ -50,11 +50,6 @@ def recent_losses(loss: np.ndarray) -> np.ndarray:
     return np.convolve(loss, np.full(RECENT_ROWS, 1 / RECENT_ROWS), "valid")
 
 
-def stream_change(trace: Trace) -> float:
-    """Decades by which the stream's RMS changes over depth before training."""
-    return decades(float(trace.act_rms[0, 0]), float(trace.act_rms[0, -1]))
-
-
 def gradient_change(trace: Trace) -> float:
     """Decades by which the stream's gradient changes on its way back before training."""
     return decades(float(trace.grad_rms[0, -1]), float(trace.grad_rms[0, 0]))

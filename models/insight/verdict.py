@@ -278,7 +278,7 @@ def verdicts(cfg: RunConfig, trace: Trace, row: int) -> list[Verdict]:
 
     An exploding untrained net (row 0) also gets the reason if He initialisation is to blame.
     """
-    state = _NetState(cfg, trace, row)
+    state = NetState(cfg, trace, row)
     if not state.finite:
         return [Verdict("diverged", "Not finite: some numbers have left the range of the machine.")]
     faults = [fault for fault in (_depth_fault(state), _large_update(state), _dead_units(state)) if fault]
@@ -288,7 +288,7 @@ def verdicts(cfg: RunConfig, trace: Trace, row: int) -> list[Verdict]:
     return faults or [Verdict("healthy", f"Healthy: {state.changes}{state.end}.")]
 
 
-class _NetState:
+class NetState:
     """Quantities of one row on which verdicts rest; changes over depth are in decades."""
 
     def __init__(self, cfg: RunConfig, trace: Trace, row: int) -> None:
@@ -358,7 +358,7 @@ class _NetState:
         return _of_step(self.frame, self.row) if self.frame else ""
 
 
-def _depth_fault(state: _NetState) -> Verdict | None:
+def _depth_fault(state: NetState) -> Verdict | None:
     """The verdict on signal and gradient over depth; None if nothing is wrong with them.
 
     A net that has learned is judged only by the statistics of its batch norm.
@@ -390,7 +390,7 @@ def _depth_fault(state: _NetState) -> Verdict | None:
     return Verdict("borderline", f"Borderline: {risk}; {state.changes}.") if risk else None
 
 
-def _no_signal(state: _NetState) -> Verdict:
+def _no_signal(state: NetState) -> Verdict:
     """The verdict on a head that reads nothing, which training may change."""
     if state.head_size == 0 and not state.row and _opens(state.cfg):
         return Verdict(
@@ -409,7 +409,7 @@ def _opens(cfg: RunConfig) -> bool:
     return len(closed) == 1 and (closed[0].gate == "zero gate" or cfg.init == "zero last")
 
 
-def _collapse_clause(state: _NetState) -> str:
+def _collapse_clause(state: NetState) -> str:
     """That samples have become alike, and by which block."""
     if not state.alike:
         return f"{state.vectors} differ in hardly more than one direction, so the head can hardly tell them apart"
@@ -419,7 +419,7 @@ def _collapse_clause(state: _NetState) -> str:
     return f"all {state.vectors} look the same{by}, so the head cannot tell them apart ({last})"
 
 
-def _risks(state: _NetState) -> Iterator[str]:
+def _risks(state: NetState) -> Iterator[str]:
     """Reasons why a net is borderline, the most important first."""
     yield from _head_input_risks(state)
     if state.gradient_change < -BORDERLINE_DECADES:
@@ -442,7 +442,7 @@ def _risks(state: _NetState) -> Iterator[str]:
         yield noise
 
 
-def _head_input_risks(state: _NetState) -> Iterator[str]:
+def _head_input_risks(state: NetState) -> Iterator[str]:
     """Reasons that lie in what the head reads."""
     task = state.cfg.task
     if state.directions < FEW_DIRECTIONS:
@@ -459,7 +459,7 @@ def _head_input_risks(state: _NetState) -> Iterator[str]:
         yield f"the head reads a signal of size {number(state.head_size, 2)}, where 1 is usual"
 
 
-def _task_risks(state: _NetState) -> Iterator[str]:
+def _task_risks(state: NetState) -> Iterator[str]:
     """Reasons that lie in what the task asks of the net."""
     cfg = state.cfg
     if state.row >= max(MIN_ROWS_TO_LEARN, cfg.steps / 2):
@@ -477,7 +477,7 @@ def _task_risks(state: _NetState) -> Iterator[str]:
         yield f"each step sees {count_in_words(cfg.batch, 'answer')}, so it is mostly noise"
 
 
-def _bending_risks(state: _NetState) -> Iterator[str]:
+def _bending_risks(state: NetState) -> Iterator[str]:
     """Reasons why branches may not bend points apart that no line parts."""
     cfg = state.cfg
     if activations_of(cfg) == {"identity"}:
@@ -493,13 +493,13 @@ def _bending_risks(state: _NetState) -> Iterator[str]:
         yield f"{cfg.steps} steps at this learning rate change weights by at most {reach:.0%} of their size"
 
 
-def _dropout_noise(state: _NetState) -> float:
+def _dropout_noise(state: NetState) -> float:
     """Mean square of all masks' noise over that of the stream; a mask of rate p adds p / (1 - p) of what it covers."""
     branch, stream = (rate / (1 - rate) for rate in (state.cfg.branch_dropout, state.cfg.stream_dropout))
     return branch * float(np.minimum(state.shares, 1.0) @ np.minimum(state.shares, 1.0)) + stream * len(state.shares)
 
 
-def _optimizer_risks(state: _NetState) -> Iterator[str]:
+def _optimizer_risks(state: NetState) -> Iterator[str]:
     """Reasons that lie in the steps that the optimiser takes."""
     cfg = state.cfg
     if state.row == 0:
@@ -532,7 +532,7 @@ def _optimizer_risks(state: _NetState) -> Iterator[str]:
         yield "its learning rates are small for this task"
 
 
-def _batch_norm_noise(state: _NetState) -> str:
+def _batch_norm_noise(state: NetState) -> str:
     """How noisy the statistics of a batch norm over a few tokens are; empty for other nets."""
     tokens = state.cfg.batch * state.cfg.tokens
     if tokens >= MIN_NORM_TOKENS or not uses_batch_statistics(state.cfg):
@@ -541,7 +541,7 @@ def _batch_norm_noise(state: _NetState) -> str:
     return TEXTS(key, tokens=tokens, what=state.vectors, off=tokens**-0.5)
 
 
-def _inert(state: _NetState) -> Verdict | None:
+def _inert(state: NetState) -> Verdict | None:
     """The verdict that no branch adds anything yet, what the net is without them, and if training can open them."""
     if state.shares.max() >= INERT_RATIO or state.shares.sum() >= MAX_INERT_SUM:
         return None
@@ -561,7 +561,7 @@ def _inert(state: _NetState) -> Verdict | None:
     return Verdict("inert", f"{seen}; {effect}{outlook}.")
 
 
-def _large_update(state: _NetState) -> Verdict | None:
+def _large_update(state: NetState) -> Verdict | None:
     """The verdict that an update changes much of a block's weights: the predicted first, or the last measured one."""
     if state.row == 0:
         sizes, verb = first_update(state.cfg, state.trace), "the first one will change"
@@ -576,7 +576,7 @@ def _large_update(state: _NetState) -> Verdict | None:
     return Verdict("large updates", f"Large updates: {verb} the weights of block {block} by {relative_size(size)}.")
 
 
-def _dead_units(state: _NetState) -> Verdict | None:
+def _dead_units(state: NetState) -> Verdict | None:
     """The verdict that most units of a block are dead; None if no block has that many."""
     dead = state.frame.dead_units if state.frame else np.empty(0)
     if not (dead > DEAD_SHARE).any():
@@ -595,7 +595,7 @@ def _of_step(frame: Frame, row: int) -> str:
     return f" at step {frame.step}" if frame.step != row else ""
 
 
-def _level_weights_remark(state: _NetState) -> str:
+def _level_weights_remark(state: NetState) -> str:
     """The remark that weight gradients are level although the stream gradient falls; empty if they are not level."""
     if state.weight_grad.min() <= 0:
         return ""

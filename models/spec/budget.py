@@ -13,7 +13,7 @@ from typing import NamedTuple
 from models.spec.config import RunConfig
 from models.spec.fields import knobs
 from models.spec.limits import LIMITS
-from models.spec.plan import SUBLAYER_KINDS, SublayerPlan, is_one_layer, sublayers_by_cost
+from models.spec.plan import SUBLAYER_KINDS, SublayerPlan, is_one_layer, matrices, sublayers_by_cost
 
 MAX_STEP_SECONDS = LIMITS.step_seconds  # of a training step, and of the signal at initialisation
 MAX_RUN_SECONDS = LIMITS.run_seconds
@@ -257,6 +257,4 @@ def _hidden_ratio(cfg: RunConfig, kind: str) -> int:
 
 def _weights(cfg: RunConfig, kind: str) -> int:
     """Number of weights in the matrices of a branch."""
-    if kind == "attn":
-        return 4 * cfg.width**2
-    return (1 if is_one_layer(cfg, kind) else 2 * cfg.expansion) * cfg.width**2
+    return sum(inputs * outputs for inputs, outputs in matrices(cfg, kind).values())

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from models.spec.config import RunConfig
 from models.spec.parametrization import BASE_DEPTH, branch_factor, score_scale
-from models.spec.plan import SublayerPlan, is_one_layer, plan
+from models.spec.plan import SublayerPlan, is_one_layer, matrices, plan
 from models.spec.vocabulary import NORMS
 
 Name = Callable[[str], str]  # slot -> its name in the code, such as "norm_in" -> "self.norm_in"
@@ -92,7 +92,7 @@ def _other_parts(cfg: RunConfig, sublayer: SublayerPlan, number: str) -> dict[st
         channels = 1 if sublayer.gate == "zero gate" else cfg.width
         code = f"nn.Parameter(torch.full(({channels},), {sublayer.scale!r}))"
         parts[f"gate{number}"] = CodePart(f"{sublayer.kind}.scale.gate", code)
-    for name, (inputs, outputs) in _matrices(cfg, sublayer).items():
+    for name, (inputs, outputs) in matrices(cfg, sublayer.kind).items():
         parts[name] = CodePart(f"{sublayer.kind}.function.{MATRIX_PATHS[name]}", f"nn.Linear({inputs}, {outputs})")
     if sublayer.kind == "attn" and cfg.qk_norm:
         code = norm_code("rms norm", str(cfg.width // cfg.heads), repr(cfg.eps), affine=cfg.affine)
@@ -147,14 +147,6 @@ def _number(cfg: RunConfig, index: int) -> str:
 def _has_hidden(cfg: RunConfig, sublayer: SublayerPlan) -> bool:
     """Whether the branch has a hidden layer."""
     return sublayer.kind != "attn" and not is_one_layer(cfg, sublayer.kind)
-
-
-def _matrices(cfg: RunConfig, sublayer: SublayerPlan) -> dict[str, tuple[int, int]]:
-    """The shapes of the branch's matrices by name, as (inputs, outputs)."""
-    width, hidden = cfg.width, cfg.expansion * cfg.width
-    if sublayer.kind == "attn":
-        return dict.fromkeys(("Wq", "Wk", "Wv", "Wo"), (width, width))
-    return {"W1": (width, hidden), "W2": (hidden, width)} if _has_hidden(cfg, sublayer) else {"W": (width, width)}
 
 
 def _slot_name(sublayer: SublayerPlan, number: str) -> Name:

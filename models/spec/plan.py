@@ -120,6 +120,14 @@ def is_one_layer(cfg: RunConfig, kind: str) -> bool:
     return kind == "mlp" and cfg.layers_per_branch == 1
 
 
+def matrices(cfg: RunConfig, kind: str) -> dict[str, tuple[int, int]]:
+    """The shapes (inputs, outputs) of the matrices of a branch of this kind by name, in forward order."""
+    width, hidden = cfg.width, cfg.expansion * cfg.width
+    if kind == "attn":
+        return dict.fromkeys(("Wq", "Wk", "Wv", "Wo"), (width, width))
+    return {"W": (width, width)} if is_one_layer(cfg, kind) else {"W1": (width, hidden), "W2": (hidden, width)}
+
+
 def block_name(block: int) -> str:
     """The name of a block in sites, parameters and charts: b01, b02, ..."""
     return f"b{block:02d}"

@@ -36,11 +36,10 @@ from models.spec.overrides import OVERRIDE_KEYS
 from models.spec.rules import all_repairs
 from models.trace import Frame, Trace
 from models.training import Run
+from tests.insight.verdicts import FAILING, MAX_WRONG
 
 STEPS = 300
 MAX_SECONDS = 9.0  # of a run, as estimated for one core
-FAILING = ("exploding", "vanishing", "collapsed", "diverged")
-MAX_WRONG = 0.05  # the goal: share of the nets with a wrong word
 # Decades around a usual rate from which the learning rate is drawn.
 RATE_DECADES = (-1.0, 0.7)
 USUAL = {"sgd": 0.1, "momentum": 0.02, "adam": 3e-3, "adamw": 3e-3}

@@ -311,6 +311,7 @@ def test_step_0_reads_the_same_whether_or_not_somebody_has_trained_the_log():
     run = Run(cfg)
     run.advance(5)
     assert verdicts(cfg, run.trace(), 0) == verdicts(cfg, profile_at_init(cfg), 0)
+    assert loss_sentence(run.trace(), 0, "digits") == loss_sentence(profile_at_init(cfg), 0, "digits")
     assert run.frames[0].update_to_weight.max() > LARGE_UPDATE, "else the two would be equal anyhow"
     assert all("large updates" in [one.kind for one in verdicts(cfg, run.trace(), row)] for row in (0, 1))
 
@@ -451,13 +452,6 @@ def test_alike_samples_are_no_verdict_with_adam_where_a_sample_has_one_answer():
     assert found.kind == "borderline"
     assert ", which Adam may undo; " in found.sentence
     assert headline(**SAME, loss=9.0, cfg=replace(adam, task="copy")).kind == "collapsed"
-
-
-def test_the_sentence_on_the_loss_of_the_first_row_is_the_same_before_and_after_training():
-    cfg = RunConfig(**SHORT)
-    run = Run(cfg)
-    run.advance(2)
-    assert loss_sentence(run.trace(), 0, "digits") == loss_sentence(profile_at_init(cfg), 0, "digits")
 
 
 def test_he_weights_in_both_matrices_of_a_branch_are_named_as_what_doubles_the_signal():

@@ -10,19 +10,16 @@ from typing import Any
 
 from benchmarks.report import Figure
 from models.insight.baseline import loss_of_guessing
-from models.insight.outcome import final_loss, has_learned
+from models.insight.outcome import LEARNS, OUTCOMES, outcome
 from models.insight.similar_nets import COUNTS, GRID, NET_GRIDS, RATES, TRAINED_STEPS
 from models.insight.verdict import verdict
 from models.spec import ARRANGEMENTS, NET_DEFAULTS, RunConfig
 from models.spec.cautions import config_caution
-from models.trace import Trace
 from models.training.batched import DIFFERING_FIELDS, Batched
 
 COUNT = 204  # configurations
 SEED = 21
 GROUP_SIZE = 4  # configurations of one shape, which are batched; their learning rates cover the whole range
-BLOWN_UP = 2.0  # times the loss of guessing: a run that ends above counts as diverged even if it stayed finite
-OUTCOMES = ("learns", "learns nothing", "diverges")
 FAILING = ("exploding", "vanishing", "collapsed", "diverged")
 MAX_WRONG = 0.05  # the goal: share of the nets with a wrong verdict
 
@@ -92,7 +89,7 @@ def outcomes(configs: Iterable[RunConfig]) -> Iterator[Outcome]:
         runs = Batched(group, frames=(0, TRAINED_STEPS))
         runs.advance(TRAINED_STEPS)
         for cfg, trace in zip(group, runs.traces(), strict=True):
-            yield Outcome(cfg, verdict(cfg, trace, 0).kind, end_of(cfg, trace))
+            yield Outcome(cfg, verdict(cfg, trace, 0).kind, outcome(trace, loss_of_guessing(cfg.task)))
 
 
 def shape_of(cfg: RunConfig) -> RunConfig:
@@ -103,25 +100,17 @@ def shape_of(cfg: RunConfig) -> RunConfig:
 def verdicts(count: int = COUNT, seed: int = SEED) -> Iterator[Figure]:
     """The table of `similar_nets.COUNTS`: the share that learns by verdict, and the shares of wrong verdicts."""
     table: dict[str, Counter[str]] = {}
-    for outcome in outcomes(configurations(count, seed)):
-        table.setdefault(outcome.start, Counter())[outcome.end] += 1
+    for net in outcomes(configurations(count, seed)):
+        table.setdefault(net.start, Counter())[net.end] += 1
     for start, ends in sorted(table.items()):
         stated = COUNTS.get(start)
         text = ", ".join(f"{end} {ends[end]}" for end in OUTCOMES)
         text += f"; the app says {stated.learn} of {stated.nets}" if stated else "; the app says nothing"
-        yield Figure(f"{start}: learn, of {ends.total()}", ends["learns"] / ends.total(), note=text)
+        yield Figure(f"{start}: learn, of {ends.total()}", ends[LEARNS] / ends.total(), note=text)
     healthy = table.get("healthy", Counter())
     failing = sum((table.get(kind, Counter()) for kind in FAILING), Counter[str]())
     for name, wrong, total in (
-        ("healthy, and does not learn", healthy.total() - healthy["learns"], healthy.total()),
-        (f"{', '.join(FAILING)}, and learns", failing["learns"], failing.total()),
+        ("healthy, and does not learn", healthy.total() - healthy[LEARNS], healthy.total()),
+        (f"{', '.join(FAILING)}, and learns", failing[LEARNS], failing.total()),
     ):
         yield Figure(name, wrong / max(1, total), at_most=MAX_WRONG, note=f"{wrong} of {total}")
-
-
-def end_of(cfg: RunConfig, trace: Trace) -> str:
-    """The end of a finished run: one of OUTCOMES."""
-    guessing = loss_of_guessing(cfg.task)
-    if not final_loss(trace) <= BLOWN_UP * guessing:
-        return "diverges"
-    return "learns" if has_learned(trace, guessing) else "learns nothing"

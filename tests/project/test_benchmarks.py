@@ -10,6 +10,8 @@ from benchmarks import cost, maps, remedies, seeds, training, watch
 from benchmarks.__main__ import BENCHMARKS, main
 from benchmarks.report import Figure, show
 from benchmarks.timing import interleaved_seconds, milliseconds_per_step, percentile, ratio
+from models.insight.baseline import loss_of_guessing
+from models.insight.outcome import outcome
 from models.insight.verdict import verdict
 from models.maps import Axis, MapSpec
 from models.spec import RunConfig
@@ -158,9 +160,9 @@ def test_nets_that_are_trained_as_one_come_out_as_alone() -> None:
     one = shape[0]
     run = Run(one)
     run.advance(one.steps)
-    found = {outcome.cfg: outcome for outcome in verdicts.outcomes(shape)}
+    found = {net.cfg: net for net in verdicts.outcomes(shape)}
     assert found.keys() == {*shape}
-    assert found[one].end == verdicts.end_of(one, run.trace())
+    assert found[one].end == outcome(run.trace(), loss_of_guessing(one.task))
     assert found[one].start == verdict(one, profile_at_init(one), 0).kind
 
 

@@ -1,4 +1,4 @@
-"""Post-mortem: where and when a run stopped being finite, the likeliest cause, and changes that help."""
+"""Post-mortem: what the log says of why a run failed, where numbers were last finite, and changes that help."""
 
 from dataclasses import replace
 
@@ -13,13 +13,11 @@ from components.instruments.panel import InstrumentPanel
 from components.shell import compare_link, link
 from components.shell.hidden_parts import is_hidden
 from models.content import Texts
-from models.export.findings import progress_sentence
 from models.insight.baseline import LEARNED_BELOW
-from models.insight.postmortem import GROWN, gradient_loss_sentence, postmortem
-from models.insight.remedy import LONGER_TRIAL_STEPS, LONGEST_TRIAL_STEPS, TRIAL_STEPS
-from models.insight.verdict import EXPLODING, LARGE_UPDATE, verdict
+from models.insight.postmortem import GROWN, LONGER_TRIAL_STEPS, LONGEST_TRIAL_STEPS, TRIAL_STEPS, postmortem
+from models.insight.verdict import EXPLODING, LARGE_UPDATE
 from models.spec import RunConfig
-from models.trace import Divergence, Trace
+from models.trace import Trace
 
 WORDS = Texts(
     "instruments/postmortem",
@@ -34,47 +32,43 @@ WORDS = Texts(
 
 
 def draw(panel: InstrumentPanel) -> None:
-    view, trace = panel.view, panel.view.trace
-    if trace.divergence is None:
-        panel.write(progress_sentence(view.cfg, trace))
-        st.markdown(f"{verdict(view.cfg, trace, view.row).sentence} {gradient_loss_sentence(trace)}")
-    else:
-        _draw_divergence(panel, trace, trace.divergence)
+    trace = panel.view.trace
+    panel.write(postmortem(panel.cfg, trace).sentence or WORDS("verdict above"))
+    if trace.divergence is not None:
+        panel.row(last_finite_chart(trace, "Signal", "act_rms"), last_finite_chart(trace, "Gradient", "grad_rms"))
+        (good_signal, bad_signal), (good_gradient, bad_gradient) = map(good_and_bad, (trace.act_rms, trace.grad_rms))
+        panel.table(
+            "Last good and first bad step",
+            site=trace.sites,
+            last_good_signal=good_signal,
+            first_bad_signal=bad_signal,
+            last_good_gradient=good_gradient,
+            first_bad_gradient=bad_gradient,
+        )
     if not is_hidden("export"):  # it also hides the way to Compare
         _draw_remedies(panel)
 
 
-def _draw_divergence(panel: InstrumentPanel, trace: Trace, divergence: Divergence) -> None:
-    """Draws where and when the run stopped being finite, and the likeliest cause."""
-    cause = postmortem(panel.cfg, trace)
-    panel.row(last_finite_chart(trace, "Signal", "act_rms"), last_finite_chart(trace, "Gradient", "grad_rms"))
-    panel.write(divergence.sentence())
-    st.markdown(cause.sentence)
-    panel.table(
-        "Last good and first bad step",
-        site=trace.sites,
-        last_good_signal=_step_labels(cause.good_activation),
-        first_bad_signal=_step_labels(cause.bad_activation),
-        last_good_gradient=_step_labels(cause.good_gradient),
-        first_bad_gradient=_step_labels(cause.bad_gradient),
-    )
-
-
 def _draw_remedies(panel: InstrumentPanel) -> None:
-    """Draws a button for each change that helps, with the result of its trial."""
+    """Draws a button for each change that helps, with the result of its trial; that of the first is above the cards."""
     search = remedies.remedy_search(panel.view)
     panel.waiting |= search.waiting
-    if not search.offers:
-        st.caption(search.sentence)
-    else:
+    if search.offers:
         st.markdown(f"{search.cause} {WORDS('compare')}".strip())
     for index, (remedy, result) in enumerate(search.offers):
         with st.container(horizontal=True, vertical_alignment="center"):
             if st.button(remedy.label, icon=":material/compare_arrows:", key=panel.key(f"remedy_{index}")):
                 _compare(panel.cfg, replace(panel.cfg, **remedy.fields))
-            st.caption(f"{result[0].upper()}{result[1:]}.")
+            st.caption(f"{result[0].upper()}{result[1:]}." if index else WORDS("offered above"))
     if search.failed:
         st.caption(f"Tried without success: {'; '.join(search.failed)}.")
+
+
+def good_and_bad(sizes: np.ndarray) -> tuple[list[str], list[str]]:
+    """The last good and the first bad step of each site of a log (T, S) that ends with its first bad row."""
+    steps = [str(step) if step >= 0 else "none" for step in (len(sizes) - 2, len(sizes) - 1)]
+    finite = np.isfinite(sizes[-1])
+    return [steps[int(good)] for good in finite], ["none" if good else steps[1] for good in finite]
 
 
 def last_finite_chart(trace: Trace, title: str, key: str) -> Figure:
@@ -85,10 +79,6 @@ def last_finite_chart(trace: Trace, title: str, key: str) -> Figure:
         series.insert(0, Series(f"step {trace.step[-2]}, last good", values[-2], "other"))
     hue = {"act_rms": SIGNAL, "grad_rms": GRADIENT}[key]
     return depth_profile(title=f"{title} before and after", unit="RMS", hue=hue, sites=trace.sites, series=series)
-
-
-def _step_labels(rows: np.ndarray) -> list[str]:
-    return ["none" if row < 0 else str(row) for row in rows.tolist()]
 
 
 def _compare(cfg: RunConfig, other: RunConfig) -> None:

@@ -2,8 +2,10 @@
 
 import re
 
+import numpy as np
 import pytest
 
+from exhibits.instruments.postmortem.page import good_and_bad
 from tests.app_page import charts, press, trained, tried, words
 from tests.instruments.nets import opened
 
@@ -16,6 +18,14 @@ def test_a_post_mortem_names_the_cause_and_a_button_starts_a_comparison_that_dif
     tried(trained(page))
     assert re.search(r"Likeliest cause, by trial: with .+ alone the run goes on\.", words(page))
     assert {"Signal before and after", "Gradient before and after"} <= set(charts(page))
+    result = re.search(r"With \*\*.+\*\* (the loss .+ steps)", words(page))[1]
+    assert words(page).lower().count(result) == 1, "what the first trial measured stands beside Apply alone"
     press(page, "branch scale")
     assert page.title[0].value == "Compare"
     assert page.query_params["b"].count("branch_scale=1%2Fsqrt%28depth%29") == 1
+
+
+def test_each_site_has_its_last_good_step():
+    sizes = np.array([[1, 2, 3], [1, 2, 4], [1, np.nan, np.inf]])
+    assert good_and_bad(sizes) == (["2", "1", "1"], ["none", "2", "2"])
+    assert good_and_bad(sizes[2:]) == (["0", "none", "none"], ["none", "0", "0"])
