@@ -15,7 +15,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from components.server.address import LOOPBACK, UNDECLARED, address_of, normalized
 from components.server.connection import CROWDED, REFUSED
 from components.server.headers import with_headers
-from components.server.sockets import SocketWatch, limit_message_size
+from components.server.sockets import limit_message_size
 from models.spec import bounds
 from models.spec.limits import LIMITS
 
@@ -28,19 +28,17 @@ UNKNOWN_HOST = (
 
 
 class Door:
-    """Refuses foreign hosts and origins, crowds and uploads; watches all sockets; adds headers to every answer."""
+    """Refuses foreign hosts and origins, crowds and uploads; adds headers to every answer."""
 
     def __init__(self, inner: ASGIApp) -> None:
         self.inner = inner
         self._websockets: Counter[str] = Counter()  # open ones by address
-        self._watch = SocketWatch()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Passes a request or websocket on, or refuses it."""
         if scope["type"] not in ("http", "websocket"):
             await self.inner(scope, receive, send)
             return
-        self._watch.begin(receive)
         is_allowed = is_host_allowed(scope)
         if scope["type"] == "websocket":
             scope_with_origin = _with_own_origin(scope) if is_allowed else None

@@ -10,10 +10,8 @@ MAX_WEBSOCKETS_PER_ADDRESS = 900
 MAX_PAGES = 500  # of the player; pages of classes count apart, up to the same bounds
 MAX_PAGES_PER_ADDRESS = 400
 MAX_PAGES_PER_TICKET = 4  # a reconnecting page may briefly have two
-MAX_IDLE_CONNECTIONS = 1000
 MAX_FILES = 2**16  # file descriptors that the server requests
 IPV6_NETWORK_BITS = 64  # a provider assigns the remaining bits to one customer
-IDLE_SECONDS = 15.0  # until a complete request
 HELLO_SECONDS = 10.0  # from connecting to the first message
 SEND_SECONDS = 10.0  # for a browser to receive a message
 MAX_TICKETS = 5000
@@ -21,9 +19,7 @@ TICKET_SECONDS = 3600.0  # since the ticket's last use
 
 # --- messages ---
 
-MESSAGE_SECONDS = 30.0  # from the first byte of a message to its last
 MAX_MESSAGE_BYTES = 2**20  # a pasted configuration has at most 400,000
-MAX_UNFINISHED_BYTES = 2**24  # in all incomplete messages together
 MAX_LOG_CHARS = 2**17  # in a message to the player: eight of the longest links
 MAX_LINK_CHARS = 2**14
 MAX_TICKET_CHARS = 100

@@ -117,17 +117,6 @@ def test_messages_that_never_end_are_cut_off_and_what_a_page_says_is_not(attacke
     assert len(codes) == 20
 
 
-def test_many_small_messages_that_never_end_are_held_to_a_bound(attacked: Server) -> None:
-    """Each of them is shorter than a message may be: 60 MB in all."""
-
-    async def attack(server: Server) -> list[int]:
-        return await connections.unfinished_messages(server, 60, 2**20 - 2**16)
-
-    codes = done(attack, attacked)
-    assert sum(code == 1006 for code in codes) >= 60 - 18
-    assert answers(attacked).status == 200
-
-
 def test_a_foreign_name_for_this_machine_reads_nothing_that_is_here(tmp_path: Path) -> None:
     (tmp_path / "secret.jsonl").write_text("{}\n")
     with serving(PLAYGROUND_RECORDINGS=str(tmp_path)) as running:
