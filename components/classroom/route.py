@@ -21,7 +21,7 @@ from components.classroom.board import attendance, word
 from components.classroom.following import CLASS_SCREEN, KEY, MEMBER_COOKIE, STUDENT, TEACHER, key_cookie
 from components.classroom.homework import KEY as HOMEWORK_KEY
 from components.player.news import News
-from components.server.connection import REFUSED, Crowd, PageConnection, serve
+from components.server.connection import REFUSED, PageConnection
 from components.server.tickets import TICKETS
 from components.shell import language, projector
 from components.shell.assets import base_path
@@ -34,7 +34,6 @@ from models.spec import bounds
 TICK_SECONDS = 20.0  # the longest wait between two checks of the class
 PAUSE_SECONDS = 0.2  # the shortest time between two messages of a connection
 
-CROWD = Crowd()  # separate from the player's, with the same bounds
 _connections: dict[str, set["ClassConnection"]] = defaultdict(set)  # by class
 _news: dict[asyncio.AbstractEventLoop, tuple[Board, News]] = {}
 
@@ -116,7 +115,8 @@ def _code_form(typed: str, refusal: str, status: int) -> HTMLResponse:
 
 
 async def channel(websocket: WebSocket) -> None:
-    await serve(websocket, CROWD, ClassConnection)
+    await websocket.accept()
+    await ClassConnection(websocket).run()
 
 
 class ClassConnection(PageConnection):
@@ -131,11 +131,10 @@ class ClassConnection(PageConnection):
         self.news = _news_of(asyncio.get_running_loop(), board())
 
     async def run(self) -> None:
-        """Runs until the browser leaves, sends anything after its hello, or a newcomer takes its place."""
+        """Runs until the browser leaves or sends anything after its hello."""
         if not await self._receive_hello():
             await self.websocket.close(REFUSED, "no ticket for this class")
             return
-        CROWD.limit_ticket(self)
         _connections[self.code].add(self)
         is_student = self.listener == STUDENT
         board().joined(self.code, self.session, is_student=is_student, member=self.member)
@@ -154,11 +153,10 @@ class ClassConnection(PageConnection):
     async def _receive_hello(self) -> bool:
         """Receives class and ticket. Returns whether the ticket is valid for the class."""
         try:
-            async with asyncio.timeout(bounds.HELLO_SECONDS):
-                text = await self.websocket.receive_text()
+            text = await self.websocket.receive_text()
             hello = json.loads(text) if len(text) <= bounds.MAX_CLASS_CHARS else {}
             self.code, self.ticket = code_from(str(hello["class"])), str(hello["ticket"])
-        except (TimeoutError, WebSocketDisconnect, ValueError, KeyError, TypeError, RecursionError):
+        except (WebSocketDisconnect, ValueError, KeyError, TypeError, RecursionError):
             return False
         owner = TICKETS.owner(self.ticket)
         if owner is None or owner.screen != CLASS_SCREEN or owner.runs != {self.code}:

@@ -24,20 +24,19 @@ from components.player.browser_messages import (
 from components.player.feed import RunFeed
 from components.player.news import News
 from components.player.recordings import RecordingFeed
-from components.server.connection import Crowd, PageConnection, serve
+from components.server.connection import PageConnection
 from components.server.tickets import TICKETS, Playhead
 from components.shell.assets import base_path
 from components.shell.player_files import serve_module
 from models.service.client import Trainer, trainer
-from models.spec import bounds
 
 REQUEST_SECONDS = 5.0  # a run stays requested this long after its connection has ended
 RENEW_SECONDS = 2.0  # between two renewals of a request
 TICK_SECONDS = 1.0  # between two updates without news: queue, trainer, speed
 MIN_PAUSE_SECONDS = 0.05  # between two sends
-PAUSE_SECONDS_PER_CLIENT = 0.005  # the pause between two sends grows with the crowd
+PAUSE_SECONDS_PER_CLIENT = 0.005  # the pause between two sends grows with the connections
 
-CROWD = Crowd()
+_open: set["Connection"] = set()
 _news: dict[asyncio.AbstractEventLoop, News] = {}
 _decoding: dict[tuple[asyncio.AbstractEventLoop, bool], asyncio.Lock] = {}  # by loop and whether there is a ticket
 
@@ -49,7 +48,8 @@ def routes() -> list[BaseRoute]:
 
 
 async def serve_log(websocket: WebSocket) -> None:
-    await serve(websocket, CROWD, Connection)
+    await websocket.accept()
+    await Connection(websocket).run()
 
 
 class Connection(PageConnection):
@@ -68,25 +68,25 @@ class Connection(PageConnection):
         self._sent_status: dict[str, Any] = {}
 
     async def run(self) -> None:
-        """Runs until the browser leaves, sends an illegal message or stops reading, or its place is needed."""
+        """Runs until the browser leaves, sends an illegal message or stops reading."""
+        _open.add(self)
         try:
             await self.run_until_first_ends(self._send_all(), self._read_all())
         finally:
+            _open.discard(self)
             self.news.follow(self.wake, ())
             TICKETS.record_playhead(self.ticket, frozenset(), None)
 
     async def _read_all(self) -> None:
         rate_limit = MessageRate()
-        async with asyncio.timeout(bounds.HELLO_SECONDS) as hello_timeout:
-            while True:
-                message = await self.websocket.receive()
-                if message["type"] == "websocket.disconnect":
-                    return
-                if message.get("text") is None:
-                    raise ValueError("bytes, where text is due")
-                rate_limit.spend()
-                self._receive(await self._decode(message["text"]))
-                hello_timeout.reschedule(None)
+        while True:
+            message = await self.websocket.receive()
+            if message["type"] == "websocket.disconnect":
+                return
+            if message.get("text") is None:
+                raise ValueError("bytes, where text is due")
+            rate_limit.spend()
+            self._receive(await self._decode(message["text"]))
 
     async def _decode(self, text: str) -> Hello | Request:
         """The decoded message. Slow ones are decoded in threads, one at a time with a ticket and one without."""
@@ -117,7 +117,6 @@ class Connection(PageConnection):
         if owner is not None:
             owner = owner._replace(connection=id(self))
         self.ticket = hello.ticket if owner is not None else ""
-        CROWD.limit_ticket(self)
         before = self.feeds
         self.feeds = [
             RunFeed(number, run, owner, hello.turn)
@@ -153,10 +152,13 @@ class Connection(PageConnection):
                     await self._send_new(_async_iterator(feed.messages(service, rate=is_tick)), feed)
             if feeds and is_tick:
                 await self._send_status(service)
-            clients = CROWD.ticketed_count if self.ticket else len(CROWD)
-            await asyncio.sleep(max(MIN_PAUSE_SECONDS, PAUSE_SECONDS_PER_CLIENT * clients))
+            await asyncio.sleep(max(MIN_PAUSE_SECONDS, PAUSE_SECONDS_PER_CLIENT * self._clients()))
             await self.wait_for_news(TICK_SECONDS)
             self.wake.clear()
+
+    def _clients(self) -> int:
+        """The open connections; for one with a ticket, those with a ticket, so that strangers do not slow it down."""
+        return sum(bool(other.ticket) for other in _open) if self.ticket else len(_open)
 
     async def _send_new(self, messages: AsyncIterator[str | bytes], feed: RunFeed | RecordingFeed) -> None:
         async for message in messages:

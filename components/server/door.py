@@ -13,7 +13,7 @@ from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from components.server.address import LOOPBACK, UNDECLARED, address_of, normalized
-from components.server.connection import CROWDED, REFUSED
+from components.server.connection import REFUSED
 from components.server.headers import with_headers
 from components.server.sockets import limit_message_size
 from models.spec import bounds
@@ -43,7 +43,7 @@ class Door:
         if scope["type"] == "websocket":
             scope_with_origin = _with_own_origin(scope) if is_allowed else None
             if scope_with_origin is None:
-                await _refuse(receive, send, REFUSED)
+                await _refuse(receive, send)
             else:
                 await self._serve_websocket(scope_with_origin, receive, send)
             return
@@ -60,7 +60,7 @@ class Door:
         address = address_of(scope)
         is_address_full = self._websockets[address] >= bounds.MAX_WEBSOCKETS_PER_ADDRESS
         if is_address_full or self._websockets.total() >= bounds.MAX_WEBSOCKETS:
-            await _refuse(receive, send, CROWDED)
+            await _refuse(receive, send)
             return
         limit_message_size(receive)
         self._websockets[address] += 1
@@ -123,6 +123,6 @@ def _with_own_origin(scope: Scope) -> Scope | None:
     return {**scope, "headers": [*(pair for pair in scope["headers"] if pair[0] != b"origin"), rewritten_origin]}
 
 
-async def _refuse(receive: Receive, send: Send, code: int) -> None:
+async def _refuse(receive: Receive, send: Send) -> None:
     await receive()
-    await send({"type": "websocket.close", "code": code})
+    await send({"type": "websocket.close", "code": REFUSED})

@@ -6,7 +6,6 @@ A ticket is valid only for the logs of its page: nobody can train anything else 
 import secrets
 import sys
 import threading
-import time
 from collections import OrderedDict
 from dataclasses import dataclass, field
 
@@ -26,7 +25,6 @@ class Playhead:
 class _Ticket:
     name: str
     owner: Requester
-    valid_until: float  # monotonic seconds
     playhead: Playhead | None = None
     playhead_logs: frozenset[str] = frozenset()  # the logs under that playhead
 
@@ -35,7 +33,6 @@ class _Ticket:
 class Tickets:
     """The tickets, one for each part of a session's screen; the least recently used is dropped first. Thread-safe."""
 
-    seconds: float = bounds.TICKET_SECONDS
     max_tickets: int = bounds.MAX_TICKETS
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
     _by_part: OrderedDict[tuple[str, str, str], _Ticket] = field(default_factory=OrderedDict, repr=False)
@@ -45,25 +42,23 @@ class Tickets:
         """The ticket of an owner's part. It stays the same while it is used, and is valid for the part's new logs."""
         part = owner.session, owner.screen, owner.part
         with self._lock:
-            self._drop_expired()
             ticket = self._by_part.pop(part, None)
             while len(self._by_part) >= self.max_tickets:
-                self._drop_oldest()
+                _, oldest = self._by_part.popitem(last=False)
+                del self._by_name[oldest.name]
             if ticket is None:
-                ticket = _Ticket(secrets.token_urlsafe(24), owner, 0.0)
+                ticket = _Ticket(secrets.token_urlsafe(24), owner)
                 self._by_name[ticket.name] = ticket
-            ticket.owner, ticket.valid_until = owner, time.monotonic() + self.seconds
+            ticket.owner = owner
             self._by_part[part] = ticket
             return ticket.name
 
     def owner(self, name: str) -> Requester | None:
-        """The owner of a ticket; None if the ticket is unknown or has expired. Counts as a use."""
+        """The owner of a ticket; None if it is unknown. Counts as a use."""
         with self._lock:
-            self._drop_expired()
             ticket = self._by_name.get(name)
             if ticket is None:
                 return None
-            ticket.valid_until = time.monotonic() + self.seconds
             self._by_part.move_to_end((ticket.owner.session, ticket.owner.screen, ticket.owner.part))
             return ticket.owner
 
@@ -79,15 +74,6 @@ class Tickets:
         with self._lock:
             ticket = self._by_part.get((owner.session, owner.screen, owner.part))
             return ticket.playhead if ticket and ticket.playhead_logs == owner.runs else None
-
-    def _drop_expired(self) -> None:
-        now = time.monotonic()
-        while self._by_part and next(iter(self._by_part.values())).valid_until <= now:
-            self._drop_oldest()
-
-    def _drop_oldest(self) -> None:
-        _, oldest = self._by_part.popitem(last=False)
-        del self._by_name[oldest.name]
 
 
 # Stored in `sys`: when a file is saved, Streamlit reloads this module for the pages but not for the route.

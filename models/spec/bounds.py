@@ -7,15 +7,10 @@ A lecture hall is one address, so the bounds per address allow a class of sixty 
 
 MAX_WEBSOCKETS = 1200  # two per page
 MAX_WEBSOCKETS_PER_ADDRESS = 900
-MAX_PAGES = 500  # of the player; pages of classes count apart, up to the same bounds
-MAX_PAGES_PER_ADDRESS = 400
-MAX_PAGES_PER_TICKET = 4  # a reconnecting page may briefly have two
 MAX_FILES = 2**16  # file descriptors that the server requests
 IPV6_NETWORK_BITS = 64  # a provider assigns the remaining bits to one customer
-HELLO_SECONDS = 10.0  # from connecting to the first message
 SEND_SECONDS = 10.0  # for a browser to receive a message
 MAX_TICKETS = 5000
-TICKET_SECONDS = 3600.0  # since the ticket's last use
 
 # --- messages ---
 
@@ -43,7 +38,7 @@ FULL_SHARES_PER_ADDRESS = 64  # sessions with a full share of the turns; with mo
 MAX_CLASSES = 50
 MAX_CLASSES_PER_ADDRESS = 20  # a whole school may share an address
 MAX_CLASSES_PER_PERSON = 5
-MAX_GUESSES = MAX_PAGES + 100  # per question: more than pages can be connected
+MAX_GUESSES = MAX_WEBSOCKETS // 2 + 100  # per question: more than pages can be connected
 MAX_KEY_CHARS = 64
 MAX_STOPS = 20
 MAX_STOP_CHARS = 2000

@@ -47,9 +47,9 @@ from models.spec.bounds import (
     MAX_CLASSES_PER_ADDRESS,
     MAX_CLASSES_PER_PERSON,
     MAX_GUESSES,
-    MAX_PAGES,
     MAX_QUESTIONS,
     MAX_STOPS,
+    MAX_WEBSOCKETS,
     MAX_WRONG_CODES,
     WRONG_CODE_SECONDS,
 )
@@ -400,7 +400,7 @@ def test_a_class_is_kept_as_long_as_it_is_looked_after_and_its_key_is_always_new
 
 
 def test_whoever_is_present_counts_however_many_are_forged(board: Board, key: str) -> None:
-    assert MAX_GUESSES > MAX_PAGES, "so that there is always one to drop whose page is gone"
+    assert MAX_GUESSES > MAX_WEBSOCKETS / 2, "so that there is always one to drop whose page is gone"
     for student in range(30):
         board.joined(CODE, f"session {student}")
         assert board.guess(CODE, LESSON, f"student {student}", SECOND, f"session {student}") == ""

@@ -24,7 +24,7 @@ from websockets.exceptions import ConnectionClosed
 
 from components.player import recordings, route
 from components.player.browser_messages import Hello, Request, decode, parse
-from components.server.connection import CROWDED, REFUSED
+from components.server.connection import REFUSED
 from components.server.tickets import TICKETS, Tickets
 from models.service import client
 from models.service.client import Requester, log_key
@@ -295,12 +295,6 @@ def test_whoever_talks_too_much_is_let_go_and_others_go_on(url: str) -> None:
         assert len(quiet.until_done().runs[0].rows) == len(computed(cfg))
 
 
-def test_whoever_says_nothing_is_let_go(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bounds, "HELLO_SECONDS", 0.05)
-    with Browser(url) as page:
-        end_of(page)
-
-
 words = some.sampled_from(["kind", "runs", "wants", "ticket", "turn", "link", "hello", "request"]) | some.text(
     max_size=9
 )
@@ -356,46 +350,12 @@ def test_a_reader_that_does_not_read_is_let_go_with_nothing_kept_for_it(
     assert deaf.attempts == 1
 
 
-def test_there_is_an_end_to_how_many_connections_are_open(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(route.CROWD, "max_connections", 0)
-    with Browser(url) as page:
-        ended = end_of(page)
-    assert ended.rcvd is not None
-    assert ended.rcvd.code == CROWDED
-
-
-def test_where_it_is_full_a_stranger_ends_for_a_newcomer_and_a_guest_gets_rows(
-    url: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    until(lambda: len(route.CROWD) == 0, "the end of all others")
-    monkeypatch.setattr(route.CROWD, "max_connections", 2)
-    mine, cfg = ticket(other(97)), other(97)
-    with Browser(url) as guest:
-        guest.hello(cfg, ticket=mine, want=ALL).until_rows(1)
-        with Browser(url) as stranger, Browser(url) as newcomer:
-            ended = end_of(stranger)
-            newcomer.hello(cfg, ticket=mine).until_done()
-            guest.until_done()
-    assert ended.rcvd is not None
-    assert ended.rcvd.code == CROWDED
-
-
 def test_strangers_do_not_slow_what_guests_are_sent(url: str) -> None:
-    until(lambda: len(route.CROWD) == 0, "the end of all others")
+    until(lambda: not route._open, "the end of all others")
     with Browser(url) as guest, Browser(url), Browser(url) as stranger:
         guest.hello(SMALL, ticket=ticket(SMALL), want=ALL).until_done()
         stranger.hello(SMALL, ticket="forged").until_done()
-        assert (route.CROWD.ticketed_count, len(route.CROWD)) == (1, 3)
-
-
-def test_of_too_many_connections_with_one_ticket_the_oldest_ends(url: str) -> None:
-    mine = ticket(SMALL)
-    pages = [Browser(url).hello(SMALL, ticket=mine, want=ALL).until_done() for _ in range(5)]
-    ended = end_of(pages[0])
-    assert ended.rcvd is not None
-    assert ended.rcvd.code == CROWDED
-    for page in pages[1:]:
-        page.hello(SMALL, ticket=mine).until_done().leave()
+        assert sorted(one._clients() for one in route._open) == [1, 3, 3]
 
 
 # --- what goes wrong on the way ---

@@ -7,7 +7,7 @@ import pytest
 import streamlit as st
 
 from components.server import door
-from components.server.connection import CROWDED, REFUSED
+from components.server.connection import REFUSED
 from components.server.door import Door, is_host_allowed
 from components.server.headers import policy
 from models.spec import bounds
@@ -133,7 +133,7 @@ def test_an_operator_who_lets_all_origins_in_is_obeyed(options) -> None:
 
 def test_websockets_are_counted_by_address_and_leave_their_place(monkeypatch) -> None:
     monkeypatch.setattr(bounds, "MAX_WEBSOCKETS_PER_ADDRESS", 2)
-    one, closing = Door(inner), {"type": "websocket.close", "code": CROWDED}
+    one, closing = Door(inner), {"type": "websocket.close", "code": REFUSED}
     one._websockets["127.0.0.1"] = 2
     asked = scope("websocket", host="localhost")
     assert answered(asked, one) == [closing]
