@@ -78,30 +78,11 @@ def test_how_large_the_first_updates_were_is_measured_not_taken_from_the_gradien
     assert (early > LARGE_UPDATE) == (optimizer == "momentum")
 
 
-POST_NORM = RunConfig(
-    placement="post-norm", layers_per_branch=1, init="he", depth=64, width=32, batch=32, lr=1.0, device="cpu"
-)
-
-
-@pytest.mark.full
-@pytest.mark.parametrize("cfg", [SATURATED, POST_NORM], ids=["no norm at all", "post-norm with a skip"])
-def test_no_norm_without_a_skip_is_blamed_where_there_is_none(cfg):
-    trace = trained(replace(cfg, steps=60)).trace()
-    assert trace.divergence is not None
-    stream, gradient = (decades(one[0], one[-1]) for one in (trace.act_rms[0], trace.grad_rms[0][::-1]))
-    said = postmortem(cfg, trace).sentence
-    assert "without a residual" not in said
-    assert "kept its size" not in said
-    if gradient > 2 > stream:
-        assert f"its gradient becomes {factor(gradient)} times larger" in said
-        rate = 10 ** (gradient / (len(trace.sites) - 1))
-        assert f"multiplies the gradient by about {rate:.2g}." in said
-
-
 def test_a_stream_that_shrank_is_not_said_to_have_kept_its_size():
     trace = rows(([1, 0.1, 0.01], [1e4, 1e2, 1]), ([1, np.nan, 1], [1, 1, 1]))
-    words = "the batch's signal becomes 100 times smaller over depth, its gradient becomes 10,000 times larger"
-    assert words in postmortem(RunConfig(depth=2, norm="none"), trace).sentence
+    said = postmortem(RunConfig(depth=2, norm="none"), trace).sentence
+    assert "the batch's signal becomes 100 times smaller over depth, its gradient becomes 10,000 times larger" in said
+    assert said.endswith("Each sublayer multiplies the gradient by about 100.")
 
 
 @pytest.mark.parametrize(
@@ -142,7 +123,6 @@ def test_what_the_gradient_did_while_the_stream_grew_is_measured(arrangement):
     found = postmortem(cfg, trace)
     assert found.sentence.startswith("The steps were moderate at first")
     largest = trace.grad_rms[:-1].max(1)
-    assert "larger streams give larger gradients" not in found.sentence
     said = times_larger(float(np.log10(largest.max() / largest[0])))
     assert f"its largest gradient became {said} on the way." in found.sentence
 
