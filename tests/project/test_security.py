@@ -188,7 +188,7 @@ def test_a_prompt_of_many_strange_symbols_is_told_in_few_harmless_words():
 def test_no_page_repeats_a_hostile_link(path, trainer_in_this_process):
     page = AppTest.from_file(APP, default_timeout=PATIENCE).run()
     if name := path.strip("/").split("?")[0]:
-        page.switch_page(script_of(name))
+        page.switch_page(f"{name}.py")
     for at, key in enumerate((*OTHERS, "depth", "norm", "task", "init", ATTACKS[0], ATTACKS[2])):
         page.query_params[key] = ATTACKS[at % 7]
     said = words(sound(page.run()))
@@ -197,12 +197,6 @@ def test_no_page_repeats_a_hostile_link(path, trainer_in_this_process):
         assert attack not in said
     kinds = (page.title, page.header, page.subheader, page.code, page.latex, page.success)
     assert not any(attack in element.value for elements in kinds for element in elements for attack in ATTACKS[:3])
-
-
-def script_of(url_path: str) -> str:
-    """The script of a page, as the navigation lists it."""
-    text = (ROOT / "pages" / "navigation.py").read_text(encoding="utf-8")
-    return next(f"{script}.py" for script in re.findall(r'\(\s*"(\w+)",', text) if script == url_path)
 
 
 # --- the sources ---
