@@ -22,7 +22,7 @@ class Player(Logs):
 
     The playhead is as fast as its logs: while it plays it stands at the last row. `told`: where the page was told that
     it is. `refusal`: why the server has ended the connection for good. `failure`: what is wrong with this client
-    itself. `deaf`: takes nothing from the connection, which stays open.
+    itself.
     """
 
     def __init__(self, url: str, headers: dict[str, str], changed: Callable[[], Awaitable[None]]) -> None:
@@ -37,7 +37,7 @@ class Player(Logs):
         self.socket: ClientConnection | None = None
         self._noted: dict[str, Any] = {}
         self._tasks: set[asyncio.Task[None]] = set()
-        self.deaf = self._noting = False
+        self._noting = False
 
     @property
     def last(self) -> int:
@@ -111,7 +111,7 @@ class Player(Logs):
         for task in self._tasks:
             task.cancel()
         if self.socket is not None:
-            self.abort() if self.deaf else await self.socket.close()
+            await self.socket.close()
 
     def _spawn(self, what: Any) -> None:
         task = asyncio.create_task(what)
@@ -139,8 +139,6 @@ class Player(Logs):
                     self.connected, self.connections = True, self.connections + 1
                     await self._greet()
                     async for message in self.socket:
-                        while self.deaf:
-                            await asyncio.sleep(BACK_OFF)
                         self.file(message)
                         self._move()
                         await self.changed()

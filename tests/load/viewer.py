@@ -68,7 +68,6 @@ class Viewer:
     _running: list[float] = field(default_factory=list)
     _socket: ClientConnection | None = None
     _connected: bool = False
-    _deaf: bool = False
     _page_hash: str = ""
     _run: str = ""
 
@@ -88,7 +87,7 @@ class Viewer:
         self._reader.cancel()
         await self.player.leave()
         if self._socket is not None:
-            self._socket.transport.abort() if self._deaf else await self._socket.close()
+            await self._socket.close()
 
     async def cut(self) -> None:
         """Loses both connections without a goodbye, and comes back a moment later."""
@@ -97,10 +96,6 @@ class Viewer:
         self._connected = False
         self._socket.transport.abort()
         await self._socket.wait_closed()
-
-    def stop_reading(self) -> None:
-        """From now on takes nothing from its connections, which stay open; its timers go on."""
-        self._deaf = self.player.deaf = True
 
     # --- its player ---
 
@@ -334,8 +329,6 @@ class Viewer:
 
     async def _read(self, socket: ClientConnection) -> None:
         async for data in socket:
-            while self._deaf:
-                await asyncio.sleep(BACK_OFF)
             assert isinstance(data, bytes)
             message = ForwardMsg.FromString(data)
             handle = getattr(self, f"_on_{message.WhichOneof('type')}", None)
