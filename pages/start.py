@@ -1,10 +1,10 @@
-"""Start: the paths of ten digits through four nets, the experiment residual x norm, and where to go next."""
+"""Start: ten digits through four nets, the experiment residual x norm, a net to break, and where to go next."""
 
 import streamlit as st
 
 from components.classroom import answers, board, following
 from components.shell import hidden_parts, language, projector, tour
-from components.start import cells
+from components.start import cells, net
 from components.start.ways import draw_cards
 from components.start.words import TEXTS, conclusion
 from models.lessons.stops import questions_of
@@ -29,6 +29,8 @@ else:
             st.markdown(conclusion(*runs))
     cells.draw_digits(asks=state is None)
     cells.draw(runs)
+    if state is None:
+        net.draw()
     if is_plain_visit:
         draw_cards()
         language.draw_choice()

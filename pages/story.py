@@ -1,4 +1,4 @@
-"""The story: how depth changes a digit, and how add and norm prevent that, in six scenes."""
+"""The story: how depth changes a digit, and how add and norm prevent that, in five scenes."""
 
 import streamlit as st
 

@@ -1,6 +1,6 @@
 // The two small panels in a cell of an experiment: a digit with the net's answer, and a loss curve.
 
-import { appendElement, setText, svg } from "./dom.js"
+import { appendElement, setText, svg, translate } from "./dom.js"
 import { brief } from "./number.js"
 
 /** @import { Moment } from "./playhead.js" */
@@ -33,28 +33,40 @@ const answerText = (answer) => (answer === null ? "no answer" : `read as ${answe
 
 export class Digit {
   constructor(place) {
-    const el = appendElement(place, "div", "player-digit")
-    this.image = appendElement(el, "div")
-    this.answer = appendElement(el, "p")
+    this.el = appendElement(place, "div", "player-digits")
   }
 
   declare(panel) {
     this.panel = panel
+    if (this.digits?.length === panel.which.length) return
+    this.el.replaceChildren()
+    const isAlone = panel.which.length === 1
+    if (!isAlone) setText(appendElement(this.el, "h3", "player-heading"), panel.title)
+    this.digits = panel.which.map(() => {
+      const el = appendElement(this.el, "div", "player-digit")
+      if (!isAlone) el.setAttribute("role", "img")
+      return { el, image: appendElement(el, "div"), answer: appendElement(el, "p") }
+    })
   }
 
   /** @param {Moment} moment */
   draw(moment) {
     const ten = moment.logs[this.panel.run]?.frame(moment.shown)?.ten
     if (!ten) return
-    const { which } = this.panel
-    if (!this.image.firstChild) this.image.append(digitSvg(ten.images[which]))
-    const answer = ten.answers[which]
-    const allAlike = ten.answers.every((other) => other === answer)
-    let note = allAlike ? ", like every other digit" : ""
-    if (answer === null) note = ": no number is left"
-    let mark = allAlike ? "" : "✓"
-    if (answer !== which) mark = "✗"
-    setText(this.answer, `A ${which}, ${answerText(answer)}${note} ${mark}`.trim())
+    const allAlike = ten.answers.every((other) => other === ten.answers[0])
+    for (const [index, which] of this.panel.which.entries()) {
+      const { el, image, answer } = this.digits[index]
+      if (!image.firstChild) image.append(digitSvg(ten.images[which]))
+      const read = ten.answers[which]
+      let note = allAlike ? ", like every other digit" : ""
+      if (read === null) note = ": no number is left"
+      let mark = allAlike ? "" : "✓"
+      if (read !== which) mark = "✗"
+      const text = `A ${which}, ${answerText(read)}${note} ${mark}`.trim()
+      const isAlone = this.digits.length === 1
+      setText(answer, isAlone ? text : `${read ?? "–"} ${mark}`.trim())
+      if (!isAlone) el.setAttribute("aria-label", translate(text))
+    }
   }
 }
 

@@ -426,9 +426,9 @@ class SamplePaths(Panel):
 
 @dataclass(frozen=True)
 class Digit(Panel):
-    """One of the ten digits, large, and the net's answer."""
+    """Some of ten digits, one of them large, and the net's answers."""
 
-    which: int = 0
+    which: Sequence[int] = (0,)
 
     kind: ClassVar[str] = "digit"
 
@@ -495,6 +495,10 @@ class StackPanel(Panel):
     click on a block fires the trigger `toggled`. A new `fit` resets the scale; a `shared` scale covers all runs of the
     page, which makes stacks comparable. `label` stands above the scale. `diagrams`: SVGs, indexed by the `diagram` of a
     block; that of the block last hovered over stands beside the stack, on a phone above it.
+
+    `net`: makes the drawing the control of a net, of which it has depth, residual, norm, the blocks taken `out`, and the
+    `most` blocks; a change fires the trigger `choice` with the net as it is to be. Above it stand `before`, at step 0, or
+    `after`, once the run was watched to its end; below it `hint`.
     """
 
     title: str = "Signal and gradient, block by block"
@@ -505,6 +509,10 @@ class StackPanel(Panel):
     scale: Literal["own", "shared"] = "own"
     fit: int = 0
     diagrams: Sequence[str] = ()
+    net: dict[str, Any] | None = None
+    before: str = ""
+    after: str = ""
+    hint: str = ""
 
     kind: ClassVar[str] = "stack"
 
@@ -513,22 +521,11 @@ class StackPanel(Panel):
 
 
 @dataclass(frozen=True)
-class Choice:
-    """The reader's own net: its depth, up to `max_depth` blocks, and whether it has a residual and a norm."""
-
-    depth: int
-    max_depth: int
-    residual: bool
-    norm: bool
-
-
-@dataclass(frozen=True)
 class Scene:
     """A heading, a text, and the panels of the picture: at most one of each kind, all of one run.
 
     The scene shows the net before training; if `plays`, the run then plays to its end. `prefetch`: ask for its rows
-    before the scene is reached, because it plays or because the text quotes them. `after`: a text added once the reader
-    has watched the run to its end.
+    before the scene is reached, because it plays or because the text quotes them.
     """
 
     title: str
@@ -537,14 +534,11 @@ class Scene:
     panels: Sequence[Panel]
     plays: bool = False
     prefetch: bool = False
-    choice: Choice | None = None
-    after: str = ""
 
     def to_json(self, runs: int, seeds: int) -> dict[str, Any]:
         """The scene for the browser. Scenes share panels: the key of a panel is its kind, only its run changes."""
         panels = [panel.to_json(runs, seeds) | {"key": panel.kind} for panel in self.panels]
-        choice = vars(self.choice) if self.choice else None
-        return {**vars(self), "panels": panels, "choice": choice}
+        return {**vars(self), "panels": panels}
 
 
 # --- the player ---

@@ -95,7 +95,6 @@ class Player {
     this.scales = {}
     this.stale = new Set()
     this.logs = []
-    this.watchedLinks = new Set() // the runs of a story that its reader has watched to the end
     this.reported = "" // the last reported place
     this.movedAt = 0
     this.drawnAt = 0
@@ -360,6 +359,7 @@ class Player {
       home.dataset.kind = declared.kind
       panel = new PANELS[declared.kind](home, {
         toggled: (block) => part.fire("toggled", [declared.run, block]),
+        changed: (net) => part.fire("choice", net),
         opened: () => part.fire("opened", declared.target ?? declared.run),
         highlightRun: (run) => this.highlightRun(run),
         plotted: (margins) => this.bar.cover(margins),
@@ -488,7 +488,6 @@ class Player {
     const { shown: before } = playhead
     playhead.tick(time, { playable, isOver })
     this.stopAtLoss(before)
-    if (this.scene) this.noteWatched(playhead.ended || (isOver && end > 0 && playhead.furthest >= end))
     if (isOver && !playhead.playing) playhead.position = Math.min(playhead.position, end)
   }
 
@@ -531,13 +530,6 @@ class Player {
   refreshStatus() {
     this.refreshTimer = undefined
     this.requestFrame()
-  }
-
-  // Notes that the reader has watched the scene's run to its end, if `ended`, and updates the texts that depend on it.
-  noteWatched(ended) {
-    const { scenes } = this.data
-    if (ended) this.watchedLinks.add(this.active[0].link)
-    this.scenes.writeTexts(scenes, (run) => this.watchedLinks.has(this.logs[run].link))
   }
 
   // Marks the panels to draw: all if anything has changed since the last drawing, else those that are animated.

@@ -2,7 +2,6 @@
 
 import { appendElement, clock, onPlainClick, setText } from "./dom.js"
 
-const CHOICE_DELAY_MS = 150 // after the last change, before the page learns of a choice
 const NARROW_SCREEN = "(max-width: 640px)" // the picture covers the upper part of the screen, above the text
 const HEADER_HEIGHT = 72 // pixels: Streamlit's header and a margin
 // Position of the reading line on a phone, as a share of the space below the picture. The scene that crosses it is shown.
@@ -10,50 +9,6 @@ const NARROW_READING_LINE = 0.88
 const SETTLE_SECONDS = 1 // after opening a scene, before scrolling can change it
 const ANSWER_SECONDS = 3 // within which the page reruns for an opened scene
 const REACHED_MS = 300 // for which a scene that was reached by scrolling is shown before the page learns of it
-
-// The controls for the reader's own net: depth, residual, norm.
-class Choice {
-  constructor(place, onChoice) {
-    this.el = appendElement(place, "fieldset", "player-choice")
-    appendElement(this.el, "legend").textContent = "Your net"
-    const depth = appendElement(this.el, "label")
-    this.depthLabel = appendElement(depth, "span")
-    this.depth = appendElement(depth, "input")
-    Object.assign(this.depth, { type: "range", min: 1, step: 1 })
-    this.depth.setAttribute("aria-label", "Depth")
-    const [residual, norm] = ["Residual", "Norm"].map((word) => {
-      const label = appendElement(this.el, "label")
-      const box = appendElement(label, "input")
-      box.type = "checkbox"
-      label.append(word)
-      return box
-    })
-    this.residual = residual
-    this.norm = norm
-    this.el.oninput = () => {
-      this.showDepth()
-      clearTimeout(this.due)
-      this.due = setTimeout(() => {
-        this.due = undefined
-        onChoice({ depth: Number(this.depth.value), residual: residual.checked, norm: norm.checked })
-      }, CHOICE_DELAY_MS)
-    }
-  }
-
-  declare({ depth, max_depth: maxDepth, residual, norm }) {
-    if (this.due) return // the reader's own change is newer
-    this.depth.max = maxDepth
-    this.depth.value = depth
-    this.residual.checked = residual
-    this.norm.checked = norm
-    this.showDepth()
-  }
-
-  showDepth() {
-    this.depthLabel.textContent = `Depth: ${this.depth.value}`
-    this.depth.setAttribute("aria-valuetext", `${this.depth.value} blocks`)
-  }
-}
 
 export class Scenes {
   /** @type {ResizeObserver | undefined} */
@@ -78,10 +33,9 @@ export class Scenes {
     if (!scenes.length) return
     const isNew = this.parts.length !== scenes.length
     if (isNew) this.createScenes(scenes)
-    for (const [index, { title, choice }] of scenes.entries()) {
-      const part = this.parts[index]
-      part.heading.textContent = title
-      if (choice) part.choice.declare(choice)
+    for (const [index, { title, text }] of scenes.entries()) {
+      setText(this.parts[index].heading, title)
+      setText(this.parts[index].text, text)
     }
     if (scene === this.requested) return
     // After two quick moves the page may know only the first.
@@ -90,23 +44,16 @@ export class Scenes {
     this.show(scene - 1, isNew)
   }
 
-  // `watched(run)`: whether this reader has watched the run to its end.
-  writeTexts(scenes, watched) {
-    for (const [index, { text, after, run }] of scenes.entries())
-      setText(this.parts[index].text, after && watched(run) ? `${text} ${after}` : text)
-  }
-
   createScenes(scenes) {
-    this.parts = scenes.map(({ choice }, index) => {
+    this.parts = scenes.map((_, index) => {
       const el = appendElement(this.list, "li", "player-scene")
       const heading = appendElement(el, "h2")
-      const choicePanel = choice && new Choice(el, (chosen) => this.fire("choice", chosen)) // above the text, whose length changes
       const text = appendElement(el, "p")
       const link = appendElement(this.links, "a")
       link.textContent = index + 1
       link.href = `?scene=${index + 1}`
       onPlainClick(link, () => this.open(index))
-      return { el, heading, text, link, choice: choicePanel }
+      return { el, heading, text, link }
     })
     this.observeReadingLine()
     this.resizeObserver ??= new ResizeObserver(() => {

@@ -1,5 +1,6 @@
 // The stack: one column per block, with its signal in the upper half and its gradient in the lower.
 
+import { Control } from "./control.js"
 import { setText, translate } from "./dom.js"
 import { brief, power } from "./number.js"
 import { hues, rgbOf } from "./style.js"
@@ -15,6 +16,8 @@ const SCALES = {
 }
 const RIBBON_HEIGHT = 16 // of the skip, in pixels at a font size of 12
 const NORM_HEIGHT = 14 // of the norms below the skip, in pixels at a font size of 12
+const TOUCH_PIXELS = 44 // least side of a target that a finger hits
+const NARROW_PIXELS = 560 // below it a net that can be broken stands in several rows
 const FONT_EMS = 0.78 // font size of the legend, in ems of the stack's font
 const MIN_FONT_PIXELS = 11 // least font size of the legend
 const LEGEND_EMS = 6.2 // width of the legend, in ems of its font
@@ -49,13 +52,14 @@ export class StackPanel {
   /** @type {{ fontSize: number, width: number, height: number } | undefined} the player clears it when the place changes size */
   measured
 
-  // Calls `toggled(block)` for a clicked block; the stacks of a page share `scales`.
-  constructor(place, { toggled, scales }) {
+  // Calls `toggled(block)` for a clicked block, `changed(net)` for a changed net; the stacks of a page share `scales`.
+  constructor(place, { toggled, changed, scales }) {
     place.innerHTML =
       '<div class="player-stack" role="group"><div class="player-opened"></div><div class="player-columns"><canvas aria-hidden="true"></canvas><div class="player-blocks"></div></div><p class="player-readout" aria-live="polite"></p></div>'
     const find = (name) => place.querySelector(name)
     this.place = place
     this.toggled = toggled
+    this.changed = changed
     this.scales = scales
     this.focused = 0
     this.isAnimated = true // to draw in every frame while the run plays
@@ -88,19 +92,37 @@ export class StackPanel {
     this.group.style.setProperty("--height", `${panel.height}px`)
     this.group.setAttribute("aria-label", panel.title)
     this.group.classList.toggle("opens", panel.diagrams.length > 0)
+    if (panel.net) this.declareNet(panel.net)
     this.open(Math.min(this.shown, panel.blocks.length - 1))
     if (this.row.children.length === panel.blocks.length) return
     const buttons = panel.blocks.map(({ name }, index) => {
       const button = document.createElement("button")
       button.type = "button"
       button.setAttribute("aria-label", name) // until there are numbers
-      button.onclick = () => this.panel.toggles && this.toggled(this.panel.blocks[index].block)
+      button.onclick = () => {
+        const { block } = this.panel.blocks[index]
+        if (this.control) this.control.toggleBlock(block)
+        else if (this.panel.toggles) this.toggled(block)
+      }
       button.onpointerenter = button.onfocus = () => this.pointAt(index)
       button.onblur = () => this.pointAt(null)
       return button
     })
     this.row.replaceChildren(...buttons)
     this.setFocus(0)
+  }
+
+  // Lays controls over the drawing and a line above it that says what has happened.
+  declareNet(net) {
+    if (!this.control) {
+      this.group.classList.add("breaks")
+      this.said = document.createElement("p")
+      this.said.className = "player-said"
+      this.said.setAttribute("aria-live", "polite")
+      this.columns.before(this.said)
+      this.control = new Control(this.columns, this.changed)
+    }
+    this.control.declare(net)
   }
 
   rescale() {
@@ -129,6 +151,7 @@ export class StackPanel {
   // The caption of the opened diagram, while no block is hovered over.
   caption() {
     const { blocks, diagrams } = this.panel
+    if (this.control) return this.panel.hint
     return diagrams.length ? `block ${blocks[this.shown].block} of ${blocks.length}` : ""
   }
 
@@ -139,9 +162,10 @@ export class StackPanel {
   }
 
   blockText(index) {
-    const { name, skip } = this.panel.blocks[index]
+    const { name, skip, out } = this.panel.blocks[index]
     const [signal, gradient] = [this.values.act[index], this.values.grad[index]].map(sizeText)
-    return `${name}: signal ${signal}, gradient ${gradient}, ${skip ? "with" : "without"} residual`
+    const wiring = out ? "taken out" : `${skip ? "with" : "without"} residual`
+    return `${name}: signal ${signal}, gradient ${gradient}, ${wiring}`
   }
 
   // Font size and sizes in pixels, read once per size of the place: reading them forces a layout of the page.
@@ -192,19 +216,44 @@ export class StackPanel {
     const area = this.plotArea()
     const ink = theme["text-color"] || "#555"
     blocks.forEach((block, index) => {
+      pen.save()
+      pen.translate((index % area.perRow) * area.column, area.head + Math.floor(index / area.perRow) * area.rowHeight)
       this.drawColumn(pen, area, index, ink)
       if (block.skip) this.drawSkip(pen, area, index, act, branch)
-      this.drawNorms(pen, area, index)
-      const label = `${this.blockText(index)}${this.panel.toggles ? "; switch the residual" : ""}`
-      if (!moment.playing) this.row.children[index].setAttribute("aria-label", label)
+      else if (this.control) this.drawCut(pen, area, ink)
+      this.drawNorms(pen, area, index, ink)
+      pen.restore()
+      if (!moment.playing) this.row.children[index].setAttribute("aria-label", this.label(index))
     })
     pen.strokeStyle = ink
     pen.globalAlpha = 0.5
-    pen.strokeRect(0, area.top + area.half, area.width, 0.5)
+    for (let first = 0; first < blocks.length; first += area.perRow) {
+      const y = area.head + (first / area.perRow) * area.rowHeight + area.top + area.half
+      pen.strokeRect(0, y, Math.min(area.perRow, blocks.length - first) * area.column, 0.5)
+    }
     pen.globalAlpha = 1
     if (moment.playing && !moment.calm) this.drawPulses(pen, area, moment.time)
-    this.drawLegend(pen, area, ink, theme.font || "sans-serif")
+    if (area.legend) this.drawLegend(pen, area, ink, theme.font || "sans-serif")
+    if (this.control) this.showControl(area, moment, log)
     if (this.hovered !== null) this.pointAt(this.hovered)
+  }
+
+  // What the button of a block says.
+  label(index) {
+    const { out } = this.panel.blocks[index]
+    const does = this.control
+      ? `; ${out ? "put it back" : "take it out"}`
+      : this.panel.toggles
+        ? "; switch the residual"
+        : ""
+    return `${this.blockText(index)}${does}`
+  }
+
+  // Puts the controls where the drawing is, and says what happened before training or, once it was watched, in it.
+  showControl(area, { shown }, log) {
+    this.control.put(area)
+    const isEnd = log.isOver && shown > 0 && shown >= log.length - 1
+    setText(this.said, isEnd ? this.panel.after : shown ? "" : this.panel.before)
   }
 
   clearCanvas() {
@@ -215,28 +264,45 @@ export class StackPanel {
     return pen
   }
 
-  // In pixels: `width` of all columns, `column` with its gap and `body` without, heights `ribbon` of the skip and `half`,
-  // and `top` of the upper half.
+  // In pixels: `width` of a row and `legend` beside it, `column` with its gap and `body` without, heights `ribbon` of the
+  // skip and `half`, `top` of the upper half and `head` of all rows. A net that can be broken has room for the deepest
+  // one, on a narrow page in several rows.
   plotArea() {
-    const legendWidth = this.fontSize * LEGEND_EMS
-    this.row.style.right = `${legendWidth}px`
-    const width = this.canvas.width / devicePixelRatio - legendWidth
-    const [ribbon, norms] = [RIBBON_HEIGHT, NORM_HEIGHT].map((pixels) => pixels * Math.max(1, this.fontSize / 12))
+    const { net, blocks } = this.panel
+    const isNarrow = Boolean(net) && this.measured.width < NARROW_PIXELS
+    const legend = isNarrow ? 0 : this.fontSize * LEGEND_EMS
+    const width = this.canvas.width / devicePixelRatio - legend
+    const slots = net ? net.most + 1 : blocks.length
+    const perRow = isNarrow ? Math.floor(width / TOUCH_PIXELS) : slots
+    const head = isNarrow ? TOUCH_PIXELS + 6 : 0
+    const rowHeight = (this.measured.height - head) / Math.ceil(slots / perRow)
+    const strip = isNarrow ? 0.6 : net ? 1.6 : 1
+    const [ribbon, norms] = [RIBBON_HEIGHT, NORM_HEIGHT].map((one) => one * strip * Math.max(1, this.fontSize / 12))
     const top = ribbon + norms
-    const half = (this.measured.height - top - 2) / 2
-    const column = width / this.panel.blocks.length
-    return { width, column, body: Math.max(1, column - Math.min(4, column * 0.2)), ribbon, top, half }
+    const half = (rowHeight - top - (isNarrow ? 6 : 2)) / 2
+    const column = width / perRow
+    const body = Math.max(1, column - Math.min(4, column * 0.2))
+    if (net) Object.assign(this.row.style, { top: `${head}px`, right: "auto", width: `${perRow * column}px` })
+    else this.row.style.right = `${legend}px`
+    this.row.style.setProperty("--columns", perRow)
+    this.row.style.setProperty("--row-height", `${rowHeight}px`)
+    return { width, legend, column, perRow, rowHeight, head, body, ribbon, top, half }
   }
 
   // The two bars of a block, with a frame if it is hovered over or opened.
   drawColumn(pen, area, index, ink) {
+    const { out } = this.panel.blocks[index]
+    pen.globalAlpha = out ? 0.3 : 1
     for (const name of HALVES) this.drawBar(pen, area, index, name)
+    pen.globalAlpha = 1
     const isHovered = this.hovered === index
-    if (!isHovered && !(this.panel.diagrams.length && this.shown === index)) return
+    if (!isHovered && !out && !(this.panel.diagrams.length && this.shown === index)) return
     pen.strokeStyle = ink
     pen.lineWidth = isHovered ? 2 : 1
-    const { column, body, top, half } = area
-    pen.strokeRect(index * column + 1, top + 1, body - 1, 2 * half - 2)
+    if (out) pen.setLineDash([3, 3])
+    const { body, top, half } = area
+    pen.strokeRect(1, top + 1, body - 1, 2 * half - 2)
+    pen.setLineDash([])
   }
 
   // A ribbon as thick as the share of the skip in the sum, by RMS.
@@ -247,30 +313,45 @@ export class StackPanel {
     const share = skipRms / (skipRms + branch[before]) || 0
     const thickness = 2 + share * (ribbon - 4)
     pen.fillStyle = hues.signal
-    pen.fillRect(index * column, (ribbon - thickness) / 2, column + 0.5, thickness)
+    pen.fillRect(0, (ribbon - thickness) / 2, column + 0.5, thickness)
   }
 
-  // A diamond per norm of a block, at the place of its slot.
-  drawNorms(pen, { column, body, ribbon }, index) {
-    const size = Math.min(7, Math.max(2.5, column / 5))
+  // Where the residual was: a stub of a line, then nothing.
+  drawCut(pen, { column, ribbon }, ink) {
+    pen.globalAlpha = 0.5
+    pen.fillStyle = ink
+    pen.fillRect(0, ribbon / 2 - 1, column * 0.4, 2)
+    pen.globalAlpha = 1
+  }
+
+  // A diamond per norm of a block, at the place of its slot; where a norm was, an empty one.
+  drawNorms(pen, { column, body, ribbon, top }, index, ink) {
+    const size = Math.min(top - ribbon - 2, 12, Math.max(2.5, column / (this.control ? 2 : 5)), this.control ? 12 : 7)
+    const middle = this.control ? (ribbon + top) / 2 : ribbon + 1 + size / 2
+    const { norms, out } = this.panel.blocks[index]
+    const isGone = this.control && !norms.length && !out
     pen.fillStyle = hues.norm
-    for (const slot of this.panel.blocks[index].norms) {
-      const x = index * column + SLOT_SHARES[slot] * body
+    pen.strokeStyle = ink
+    for (const slot of isGone ? ["in"] : norms) {
+      const x = this.control ? body / 2 : SLOT_SHARES[slot] * body
       pen.beginPath()
-      pen.moveTo(x, ribbon + 1)
-      pen.lineTo(x + size / 2, ribbon + 1 + size / 2)
-      pen.lineTo(x, ribbon + 1 + size)
-      pen.lineTo(x - size / 2, ribbon + 1 + size / 2)
-      pen.fill()
+      pen.moveTo(x, middle - size / 2)
+      pen.lineTo(x + size / 2, middle)
+      pen.lineTo(x, middle + size / 2)
+      pen.lineTo(x - size / 2, middle)
+      pen.closePath()
+      pen.globalAlpha = isGone ? 0.5 : 1
+      if (isGone) pen.stroke()
+      else pen.fill()
+      pen.globalAlpha = 1
     }
   }
 
   // The bar of a block's signal, upwards from the middle, or of its gradient, downwards. Its length is the share of the
   // value on its log scale. A non-finite value gets a full bar, red and hatched; 0 gets a stub.
-  drawBar(pen, { column, body: width, top, half }, index, name) {
+  drawBar(pen, { body: width, top, half }, index, name) {
     const value = this.values[name][index]
     const direction = name === "act" ? -1 : 1
-    const left = index * column
     const edge = top + half + direction
     const [low, high] = this.ranges[name]
     const isLost = !Number.isFinite(value)
@@ -278,18 +359,17 @@ export class StackPanel {
     const size = Math.max(2, Math.min(1, share) * (half - 1))
     const y = direction < 0 ? edge - size : edge
     pen.fillStyle = isLost ? hues.red : value === 0 ? hues.grey : scaleColour(SCALES[name], share, this.dark)
-    pen.fillRect(left, y, width, size)
-    if (share > 1 && !isLost)
-      this.drawArrow(pen, left + width / 2, edge + direction * size, Math.min(width, 9), direction)
+    pen.fillRect(0, y, width, size)
+    if (share > 1 && !isLost) this.drawArrow(pen, width / 2, edge + direction * size, Math.min(width, 9), direction)
     if (!isLost) return
     pen.save()
     pen.beginPath()
-    pen.rect(left, y, width, size)
+    pen.rect(0, y, width, size)
     pen.clip()
     pen.strokeStyle = "#ffffff"
     pen.lineWidth = 1.5
     pen.beginPath()
-    for (let x = left - size; x < left + width + size; x += 7) {
+    for (let x = -size; x < width + size; x += 7) {
       pen.moveTo(x, y)
       pen.lineTo(x + size, y + size)
     }
@@ -307,20 +387,28 @@ export class StackPanel {
     pen.fill()
   }
 
-  drawPulses(pen, { width, top, half }, time) {
+  drawPulses(pen, { column, perRow, rowHeight, head, top, half }, time) {
+    const count = this.panel.blocks.length
     const share = (time / PULSE_SECONDS) % 1
     pen.globalCompositeOperation = "source-atop" // lights up the columns only
-    for (const [x, y] of [
-      [share * width, top],
-      [(1 - share) * width, top + half],
-    ]) {
-      const light = pen.createLinearGradient(x - PULSE_HALF_WIDTH, 0, x + PULSE_HALF_WIDTH, 0)
-      light.addColorStop(0, "#ffffff00")
-      light.addColorStop(0.5, "#ffffffb0")
-      light.addColorStop(1, "#ffffff00")
-      pen.fillStyle = light
-      const left = Math.max(0, x - PULSE_HALF_WIDTH)
-      pen.fillRect(left, y, Math.min(2 * PULSE_HALF_WIDTH, width - x + PULSE_HALF_WIDTH), half)
+    for (let first = 0; first < count; first += perRow) {
+      const width = Math.min(perRow, count - first) * column
+      const rowTop = head + (first / perRow) * rowHeight
+      for (const [part, y] of [
+        [share, rowTop + top],
+        [1 - share, rowTop + top + half],
+      ]) {
+        const x = (part * count - first) * column // beyond the row while the pulse is in another
+        const left = Math.max(0, x - PULSE_HALF_WIDTH)
+        const right = Math.min(width, x + PULSE_HALF_WIDTH)
+        if (left >= right) continue
+        const light = pen.createLinearGradient(x - PULSE_HALF_WIDTH, 0, x + PULSE_HALF_WIDTH, 0)
+        light.addColorStop(0, "#ffffff00")
+        light.addColorStop(0.5, "#ffffffb0")
+        light.addColorStop(1, "#ffffff00")
+        pen.fillStyle = light
+        pen.fillRect(left, y, right - left, half)
+      }
     }
     pen.globalCompositeOperation = "source-over"
   }
@@ -356,7 +444,7 @@ export class StackPanel {
       pen.fillText(translate(text), left + indent, y)
     }
     if (label) putText(label, ribbon / 2 + 2, 0, `bold ${1.35 * this.fontSize}px`)
-    else {
+    else if (!this.control) {
       if (blocks.some(({ skip }) => skip)) putText("residual", ribbon / 2)
       if (blocks.some(({ norms }) => norms.length)) putText("norm", (ribbon + top) / 2)
     }

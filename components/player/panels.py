@@ -34,7 +34,7 @@ def text_panel(
 
 
 def stack_blocks(cfg: RunConfig) -> list[dict[str, Any]]:
-    """The blocks of a net for its stack: name, index of the site after it, skip weight, and the slots with a norm."""
+    """The blocks of a net for its stack: name, index of the site after it, skip weight, norms, and if it is out."""
     net = plan(cfg)
     blocks: list[dict[str, Any]] = []
     for block in range(1, cfg.depth + 1):
@@ -42,7 +42,9 @@ def stack_blocks(cfg: RunConfig) -> list[dict[str, Any]]:
         last_site = net.sites.index(sublayers[-1].site)
         norms = sorted({slot for sublayer in sublayers for slot in _slots_with_norm(sublayer)})
         skip = min(1.0 if sublayer.identity else sublayer.skip for sublayer in sublayers)
-        blocks.append({"block": block, "name": f"block {block}", "site": last_site, "skip": skip, "norms": norms})
+        out = all(sublayer.identity for sublayer in sublayers)
+        entry = {"block": block, "name": f"block {block}", "site": last_site, "skip": skip, "norms": norms, "out": out}
+        blocks.append(entry)
     return blocks
 
 

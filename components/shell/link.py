@@ -23,6 +23,7 @@ PAGES = Path(__file__).parents[2] / "pages"
 PLAYGROUND, COMPARE = PAGES / "playground.py", PAGES / "compare.py"
 ANATOMY = PAGES / "anatomy.py"
 START, STORY = PAGES / "start.py", PAGES / "story.py"
+NET_PART = "break"  # of Start, the net to break, as a link names it
 LESSONS = PAGES / "lessons.py"
 MAPS = PAGES / "maps.py"
 

@@ -5,20 +5,18 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from addnorm.player.declare import COLUMNS, Chart, Curve, Link, Panel, RunHeading, SamplePaths, StackPanel
+from addnorm.player.declare import COLUMNS, Chart, Curve, Panel, RunHeading, SamplePaths
 from components.charts import figures
 from components.charts.parts import scaled_figure
 from components.player.page import panels_below, player, playhead
-from components.player.panels import blocks_with_diagrams
 from components.shell import projector
 from components.shell.hidden_parts import is_hidden
-from components.shell.link import PLAYGROUND
 from components.shell.naming import guessing_loss
 from components.shell.session import Key
 from components.start.words import TEXTS, FinishedRun
 from models.insight.outcome import BLOWS_UP
 from models.insight.path_outcome import PATH_OUTCOMES
-from models.service.client import key_of, trainer
+from models.service.client import trainer
 from models.spec import RunConfig, plan
 
 NAME = "four"
@@ -55,7 +53,6 @@ SHOWN_CELLS = (0, 3)  # indices of cells that play at once
 GUESSED_CELLS = (1, 2)  # indices of cells that play after a guess
 # Heights in pixels.
 CURVE_HEIGHT = 80
-STACK_HEIGHT = 130
 GRADIENT_HEIGHT = 300
 DIGITS_HEIGHT = 176
 CLASS_DIGITS_HEIGHT = 220
@@ -83,11 +80,9 @@ def draw(finished: list[FinishedRun]) -> None:
     panels: list[Panel] = []
     for run, (cell, outcome) in enumerate(zip(CELLS, outcomes, strict=True)):
         panels += _loss_panels(run, cell, outcome, large=large)
-    for run, cell in enumerate(CELLS):
-        panels += _stack_panels(run, cell, large=large)
     panels.append(_gradient_chart(large=large))
     keys = projector.PLAYER_KEYS_HINT if large else ""
-    player(NAME, [cell.cfg for cell in CELLS], panels, scope=" all four", keys=keys, on_open=_open_playground)
+    player(NAME, [cell.cfg for cell in CELLS], panels, scope=" all four", keys=keys)
 
 
 def draw_shown_cells() -> None:
@@ -123,25 +118,12 @@ def _sample_paths(cells: Sequence[int], runs: Sequence[int], *, asks: Sequence[i
     )
 
 
-def _open_playground(run: int) -> None:
-    st.switch_page(PLAYGROUND, query_params=CELLS[run].cfg.to_query())
-
-
 def _loss_panels(run: int, cell: Combination, outcome: str, *, large: bool) -> list[Panel]:
     """A cell's title with its outcome, and its loss curve; they stand under its digits."""
     diverged = "" if is_hidden("verdict") else BLOWS_UP
     height = projector.SMALL_LOSS_HEIGHT if large else CURVE_HEIGHT
     curve = Curve(f"Loss, {cell.title.lower()}", run, SPAN, 1, level=guessing_loss(cell.cfg), height=height)
     return [RunHeading(cell.title, run, SPAN, 0, outcome=outcome, divergence=diverged), curve]
-
-
-def _stack_panels(run: int, cell: Combination, *, large: bool) -> list[Panel]:
-    """A cell's stack, and except on a projector a link to the playground."""
-    title = f"Signal and gradient, {cell.title.lower()}"
-    stack = StackPanel(title, run, SPAN, 2, height=STACK_HEIGHT, scale="shared", **blocks_with_diagrams(cell.cfg))
-    if large:
-        return [stack]
-    return [stack, Link(f"Open “{cell.title}” in the playground", run, SPAN, 3, href=f"playground?{key_of(cell.cfg)}")]
 
 
 def _gradient_chart(*, large: bool) -> Chart:
@@ -152,4 +134,4 @@ def _gradient_chart(*, large: bool) -> Chart:
     if large:
         figure = scaled_figure(figure, projector.CHART_SCALE)
     height = projector.FULL_CHART_HEIGHT if large else GRADIENT_HEIGHT
-    return Chart(title, span=COLUMNS, row=4, figure=figure, height=height, points=True)
+    return Chart(title, span=COLUMNS, row=2, figure=figure, height=height, points=True)

@@ -13,7 +13,7 @@ DEEP = compare_link.to_query(PAIRINGS[DEEP_PLACEMENTS].make(), seeds=1)
 ON_PROJECTOR = {projector.KEY: projector.VALUE}
 # By kind of reader: page, name of its label's text, and query.
 CARDS: dict[str, tuple[tuple[Path, str, dict[str, str]], ...]] = {
-    "visitors": ((STORY, "the story", {}), (PLAYGROUND, "break a net", {})),
+    "visitors": ((STORY, "the story", {}), (PLAYGROUND, "playground", {})),
     "students": ((LESSONS, "lessons", {}), (PAGES / "claims.py", "claims", {}), (PAGES / "papers.py", "papers", {})),
     "teachers": ((STORY, "show the story", ON_PROJECTOR), (PAGES / "teacher.py", "open a class", {})),
     "engineers": (

@@ -1,13 +1,15 @@
-"""The conclusion from Start's four runs, in two sentences."""
+"""What Start says of its four runs, and of the net to break: a line of at most twelve words."""
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 
 from components.shell.naming import guessing_loss
 from models.content import Texts, phrase
 from models.insight import path_outcome
-from models.insight.outcome import LEARNS, outcome
-from models.spec import RunConfig
+from models.insight.outcome import BLOWS_UP, LEARNS, final_loss, outcome
+from models.insight.words import decades, factor, number
+from models.spec import RunConfig, plan
 from models.trace import Trace
 
 TEXTS = Texts("start")
@@ -43,3 +45,30 @@ def conclusion(neither: FinishedRun, residual: FinishedRun, norm: FinishedRun, b
     else:
         sentence = TEXTS("none learns", count=0, nets=len(runs))
     return TEXTS("conclusion", learned=sentence, **{name: phrase(run.path_outcome) for name, run in runs.items()})
+
+
+def before_training(cfg: RunConfig, trace: Trace) -> str:
+    """How the gradient changes from the last block to the first before training, and what becomes of ten digits."""
+    digits = phrase(path_outcome.path_outcome(trace.frames[0].picture))
+    if cfg.depth == 1:
+        return TEXTS("one block", digits=digits)
+    blocks = [plan(cfg).sites.index(plan(cfg).block_sublayers(block)[-1].site) for block in (1, cfg.depth)]
+    first, last = (float(trace.grad_rms[0, site]) for site in blocks)
+    change = decades(last, first)
+    if math.isinf(change):
+        gradient = "×0" if first == 0 else TEXTS("overflow")
+    else:
+        gradient = f"{'×' if change >= 0 else '÷'}{factor(change)}"
+    return TEXTS("before", gradient=gradient, last=cfg.depth, digits=digits)
+
+
+def after_training(cfg: RunConfig, trace: Trace) -> str:
+    """What became of a finished run."""
+    if trace.divergence:
+        return TEXTS("diverged", step=trace.divergence.step)
+    chance = guessing_loss(cfg)
+    result = outcome(trace, chance)
+    if result == BLOWS_UP:
+        return TEXTS("lost", loss=number(final_loss(trace), 2), chance=number(chance, 2))
+    share = trace.frames[-1].held_out_accuracy
+    return TEXTS("learned" if result == LEARNS else "stuck", steps=cfg.steps, share=share)

@@ -1,1 +1,1 @@
-"""The page The story: six scenes to scroll through beside one picture that stays."""
+"""The page The story: five scenes to scroll through beside one picture that stays."""

@@ -1,19 +1,17 @@
-"""The page Story: its scenes, their runs, and the net that the reader builds. The address stores scene and net."""
+"""The page Story: its scenes and their runs. The address stores the scene."""
 
-from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import streamlit as st
 
-from addnorm.player.declare import COLUMNS, Choice, Curve, Digit, Panel, SamplePaths, Scene, StackPanel
+from addnorm.player.declare import COLUMNS, Curve, Digit, Panel, SamplePaths, Scene, StackPanel
 from components.classroom import following
 from components.player.page import last_scene, player
 from components.player.panels import block_panel, stack_blocks
 from components.player.view import views_at
 from components.shell import address, projector, tour
-from components.shell.link import START
+from components.shell.link import NET_PART, START
 from components.shell.naming import guessing_loss
-from components.shell.page_links import link_to_playground
 from components.shell.session import Key
 from components.shell.waiting import poll_while
 from components.story import words
@@ -24,13 +22,11 @@ from models.spec import RunConfig
 
 NAME = "story"
 DIGIT = 3  # the digit that enters the net in the first scene
-MAX_BLOCKS = 64  # of the reader's own net
 SHALLOW = RunConfig(depth=2, residual=False, norm="none")
 FADES = RunConfig(residual=False, norm="none")
 GROWS = RunConfig(norm="none")
 MERGES = RunConfig(residual=False)
 LEVELS = RunConfig()
-FIRST_CHOICE = Choice(depth=24, max_depth=MAX_BLOCKS, residual=True, norm=True)  # learns, until the reader breaks it
 
 # Heights of panels in pixels; the panels of the first scene are lower.
 FIRST_CURVE_HEIGHT = 92
@@ -53,20 +49,19 @@ PLAYBACK = (  # by scene
     ScenePlayback(plays=False, prefetch=True),
     ScenePlayback(plays=False, prefetch=True),
     ScenePlayback(plays=True, prefetch=True),
-    ScenePlayback(plays=False, prefetch=False),
 )
+OWN_NET = ("depth", "residual", "norm")  # in older links, which led to a net that now stands on Start
 
 STORY_SCENE = Key("story_scene", 1)
 STORY_LEFT = Key("story_left", False)  # whether the reader has pressed the button to Start
-STORY_CHOICE: Key[Choice | None] = Key("story_own", None)  # the reader's own net
 
 
 def draw() -> None:
     """Draws the scenes, and links to other pages."""
-    if STORY_LEFT.pop():
-        st.switch_page(START)
-    choice = _own_choice()
-    configurations = [SHALLOW, FADES, GROWS, MERGES, LEVELS, _net(choice)]
+    own_net = {name: value for name, value in st.query_params.to_dict().items() if name in OWN_NET}
+    if STORY_LEFT.pop() or own_net:
+        st.switch_page(START, query_params=own_net | {"part": NET_PART})
+    configurations = [SHALLOW, FADES, GROWS, MERGES, LEVELS]
     runs = [
         words.SceneRun(cfg, view, trainer().log(cfg))
         for cfg, (view, _) in zip(configurations, views_at(configurations), strict=True)
@@ -76,7 +71,6 @@ def draw() -> None:
     for run, ((title, text), playback) in enumerate(zip(texts, PLAYBACK, strict=True)):
         panels = _panels(configurations[run], run)
         scenes.append(Scene(title, text, run, panels, plays=playback.plays, prefetch=playback.prefetch))
-    scenes[-1] = replace(scenes[-1], choice=choice, after=words.outcome_sentence(runs[-1]))
     player(
         NAME,
         configurations,
@@ -85,7 +79,6 @@ def draw() -> None:
         keys=_keyboard_hint(),
         scene=_scene(),
         on_scene=_go_to_scene,
-        on_choice=_choose,
     )
     if last_scene(NAME) >= tour.STORY_SCENE:
         tour.mark_done("story")
@@ -93,11 +86,10 @@ def draw() -> None:
         "story_numbers",
         lambda: any(view is None for view, _ in views_at(configurations)) and trainer().status().state != "failed",
     )
-    link_to_playground(_net(choice), words.TEXTS("to the playground"))
     # Not a page link: Start has an empty address, which in a new tab would open this page again. The press is stored,
     # because it also scrolls the page to another scene, and that event may end the script run that the press began.
     st.button(
-        words.TEXTS("to the four nets"), icon=":material/home:", type="tertiary", on_click=STORY_LEFT.put, args=(True,)
+        words.TEXTS("to the net"), icon=":material/content_cut:", type="tertiary", on_click=STORY_LEFT.put, args=(True,)
     )
 
 
@@ -126,7 +118,7 @@ def _panels(cfg: RunConfig, run: int) -> list[Panel]:
     block = block_panel(cfg, "One block", run, COLUMNS if is_projected else span)
     stack = StackPanel(run=run, span=span, blocks=stack_blocks(cfg), height=stack_height, scale="shared")
     if is_first:
-        return [block, Digit(f"The digit {DIGIT}", run, half, which=DIGIT), curve, stack]
+        return [block, Digit(f"The digit {DIGIT}", run, half, which=[DIGIT]), curve, stack]
     paths = SamplePaths(
         "Ten unseen digits",
         run,
@@ -157,34 +149,3 @@ def _go_to_scene(scene: int) -> None:
     address.collect_changes({"scene": str(scene)})
     if key := following.teacher_key():
         board().show(following.code(), key, f"{stops.STORY}-{scene}")
-
-
-def _own_choice() -> Choice:
-    """The reader's own net: from the address, else the last choice, else FIRST_CHOICE."""
-    query = st.query_params.to_dict()
-    with address.adopting("depth", "residual", "norm") as fresh:
-        if fresh and {"depth", "residual", "norm"} & query.keys():
-            text = query.get("depth", "")
-            is_number = text.isdecimal() and len(text) < 4
-            depth = min(max(int(text), 1), MAX_BLOCKS) if is_number else FIRST_CHOICE.depth
-            residual = query.get("residual") == "true"
-            norm = query.get("norm") == "true"
-            STORY_CHOICE.put(Choice(depth, MAX_BLOCKS, residual, norm))
-    return STORY_CHOICE.get() or FIRST_CHOICE
-
-
-def _choose(fields: dict[str, Any]) -> None:
-    """Stores the net that the browser reports, in the session and the address; ignores invalid values."""
-    depth, residual, norm = (fields.get(name) for name in ("depth", "residual", "norm"))
-    if type(depth) is not int or not 1 <= depth <= MAX_BLOCKS:
-        return
-    if not isinstance(residual, bool) or not isinstance(norm, bool):
-        return
-    STORY_CHOICE.put(Choice(depth, MAX_BLOCKS, residual, norm))
-    flags = {True: "true", False: "false"}
-    scene = str(len(PLAYBACK))
-    address.collect_changes({"scene": scene, "depth": str(depth), "residual": flags[residual], "norm": flags[norm]})
-
-
-def _net(choice: Choice) -> RunConfig:
-    return RunConfig(depth=choice.depth, residual=choice.residual, norm=LEVELS.norm if choice.norm else "none")

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from components.player.view import View
 from components.shell.naming import guessing_loss
 from models.content import Texts
-from models.insight.outcome import BLOWS_UP, LEARNS, outcome, share_in_words
+from models.insight.outcome import LEARNS, outcome, share_in_words
 from models.insight.path_outcome import growth
 from models.insight.words import number
 from models.service.client import RequestedLog
@@ -52,14 +52,13 @@ class SceneRun:
 
 def scene_texts(runs: Sequence[SceneRun], *, digit: int) -> list[tuple[str, str]]:
     """Title and text of each scene, in order; a sentence leaves out numbers that are not measured yet."""
-    shallow, fades, grows, merges, levels = runs[:5]
+    shallow, fades, grows, merges, levels = runs
     return [
         (TEXTS("enters: title"), _enters(shallow, digit)),
         (TEXTS("fades: title", blocks=fades.cfg.depth), f"{TEXTS('fades')} {_fades(fades)}".strip()),
         (TEXTS("grows: title"), f"{TEXTS('grows')} {_grows(grows)}".strip()),
         (TEXTS("merges: title"), f"{TEXTS('merges')} {_merges(merges)}"),
         (TEXTS("levels: title"), f"{TEXTS('levels')} {_levels(levels, merges, shallow)}"),
-        (TEXTS("break: title"), TEXTS("break")),
     ]
 
 
@@ -110,18 +109,6 @@ def _levels(run: SceneRun, merged: SceneRun, shallow: SceneRun) -> str:
     if run.cosine and merged.cosine:
         return TEXTS("levels, measured", cosine=run.cosine, alone=merged.cosine)
     return TEXTS("levels, unmeasured")
-
-
-def outcome_sentence(run: SceneRun) -> str:
-    """What training made of the reader's own net, with the loss that the chart shows; empty until its run is over."""
-    if not run.finished:
-        return ""
-    if run.finished.divergence:
-        return TEXTS("overflows", step=run.finished.divergence.step)
-    chance_loss = guessing_loss(run.cfg)
-    result = outcome(run.finished, chance_loss)
-    heading = "has learned" if result == LEARNS else "is lost" if result == BLOWS_UP else "is stuck"
-    return TEXTS(heading, loss=float(run.finished.loss[-1]), chance=chance_loss)
 
 
 def _learning_text(run: SceneRun) -> str:

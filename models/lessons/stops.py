@@ -30,7 +30,7 @@ CLAIM = "claims"
 QUESTION = "question"
 NO_STOPS = {"navigation", "teacher", QUESTION}  # scripts whose address shows a class nothing
 TITLES = {STORY: "The story", "recordings": "Your model", CLAIM: "Common claims"}
-STORY_SCENES = 6
+STORY_SCENES = 5
 SCENE = re.compile(rf"{STORY}-([1-{STORY_SCENES}])")
 VISIT_KEYS = {"class", "hide", "key", "lang", "plan", "view", "homework"}  # of an address, which no stop has
 # By page, the key of its address that names one of its parts, and these.

@@ -159,8 +159,8 @@ def row(page: Any) -> int:
 
 
 def scrubber(page: Any) -> Any:
-    """The thumb of the slider over the steps."""
-    return page.get_by_role("slider", name="Step shown")
+    """The thumb of the slider over the steps, of the first player of a page."""
+    return page.get_by_role("slider", name="Step shown").first
 
 
 def until(page: Any, true: Callable[[], bool], what: str) -> None:
@@ -221,17 +221,17 @@ def swipe(page: Any, over: Any, across: float, wander: float = 2) -> None:
     """
     box = over.bounding_box()
     x, y = box["x"] + across * box["width"], box["y"] + 0.7 * box["height"]
-    _finger(page, [(x + wander * at, y - 10 * at) for at in range(16)])
+    finger(page, [(x + wander * at, y - 10 * at) for at in range(16)])
 
 
 def drag(page: Any, over: Any, start: float, end: float) -> None:
     """Draws a finger sideways over the middle of an element, from one share of its width to another."""
     box = over.bounding_box()
     y = box["y"] + box["height"] / 2
-    _finger(page, [(box["x"] + (start + (end - start) * at / 15) * box["width"], y) for at in range(16)])
+    finger(page, [(box["x"] + (start + (end - start) * at / 15) * box["width"], y) for at in range(16)])
 
 
-def _finger(page: Any, points: list[tuple[float, float]]) -> None:
+def finger(page: Any, points: list[tuple[float, float]]) -> None:
     """Puts a finger down on the first point, draws it over the others and lifts it."""
     finger = page.context.new_cdp_session(page)
     for at, (x, y) in enumerate(points):

@@ -1,4 +1,4 @@
-"""The story in a real browser: it is scrolled, linked to, walked by keyboard, and its last net is the reader's."""
+"""The story in a real browser: it is scrolled, linked to and walked by keyboard."""
 
 import re
 
@@ -55,25 +55,6 @@ def test_scrolling_leads_through_the_scenes_and_the_picture_stays(visitors):
     until(page, lambda: scene(page) == "3" and picture(page) == "32 with residual", "the scene after a reload")
 
 
-def test_a_link_opens_a_scene_and_the_keyboard_goes_on_to_the_reader_s_own_net(visitors):
-    page = visitors("/story?scene=3", reduced_motion="reduce")
-    until(page, lambda: scene(page) == "3" and picture(page) == "32 with residual", "the scene of the link")
-    page.get_by_role("navigation", name="Scenes").get_by_role("link", name="6").press("Enter")
-    until(page, lambda: picture(page) == "24 with residual", "the reader's net")
-    page.wait_for_url("**scene=6")
-    depth = page.get_by_role("slider", name="Depth")
-    depth.focus()
-    for _ in range(3):
-        depth.press("ArrowRight")
-    until(page, lambda: picture(page) == "27 with residual", "27 blocks")
-    page.wait_for_url("**depth=27**")
-    page.get_by_role("checkbox", name="Residual").press("Space")
-    until(page, lambda: picture(page) == "27 without residual", "no skip")
-    assert scene(settled(page)) == "6"
-    page.reload()
-    until(page, lambda: scene(page) == "6" and picture(page) == "27 without residual", "the same net")
-
-
 def test_on_a_projector_keys_lead_through_the_scenes_without_a_click_and_the_words_are_large(visitors):
     page = visitors("/story?view=projector")
     until(page, lambda: picture(page) == "2 without residual", "the first scene")
@@ -102,22 +83,6 @@ def test_on_a_projector_keys_lead_through_the_scenes_without_a_click_and_the_wor
 
 def type_of(text):
     return text.evaluate("el => parseFloat(getComputedStyle(el).fontSize)")
-
-
-def test_what_came_of_a_net_that_others_have_trained_is_not_told_before_it_is_trained_here(visitors):
-    link = "/story?scene=6&depth=2&residual=true&norm=true"
-    told = "After training, this net has learned"
-    first = visitors(link)
-    until(first, lambda: picture(first) == "2 with residual", "the reader's net")
-    settled(first).get_by_role("button", name="Train", exact=True).click()
-    first.get_by_text(told).wait_for()
-    loss = re.search(r"loss ([\d.]+)", first.locator(".player-curve").text_content())[1]
-    expect(first.get_by_text(told), "one loss of one net").to_contain_text(f"its last loss is {loss}; chance")
-    second = visitors(link)
-    until(second, lambda: picture(second) == "2 with residual", "the same net")
-    assert told not in settled(second).get_by_role("main").inner_text()
-    second.get_by_role("button", name="Train", exact=True).click()
-    second.get_by_text(told).wait_for()
 
 
 # How many pixels of each scene's words can be read below the picture, and which scene is shown.

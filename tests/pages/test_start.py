@@ -1,26 +1,29 @@
-"""Start: the four cells as an experiment, and what is said of them once it is over."""
+"""Start: the four cells as an experiment, what is said of them once it is over, and the net to break."""
 
+import itertools
 import math
+import re
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import torch
 from streamlit.testing.v1 import AppTest
 
-from components.charts.diagram import small_diagram
 from components.player.feed import INKS, frame_json
 from components.start.cells import CELLS
-from components.start.words import FinishedRun, conclusion
+from components.start.words import FinishedRun, after_training, before_training, conclusion
 from models.insight.outcome import BLOWS_UP, LEARNS, STAYS, outcome
+from models.insight.path_outcome import path_outcome
 from models.service.client import key_of
 from models.spec import RunConfig
 from models.tasks import open_task
 from models.tasks.digits import HELD_OUT, images
 from models.trace import Columns, Divergence, Frame, Trace, trace_of
 from models.training import Run, profile_at_init
-from tests.app_page import APP, PATIENCE, sound
-from tests.player_page import declared, panels
+from tests.app_page import APP, PATIENCE, address, by_link, sound
+from tests.player_page import declared, panels, runs, says
 
 CHANCE = math.log(10)
 SMALL = {"depth": 3, "width": 16, "batch": 16, "steps": 12}
@@ -131,8 +134,8 @@ def picture(page):
     return paths
 
 
-def test_the_four_cells_stand_in_one_order_everywhere_and_each_leads_to_the_playground(start):
-    shown = declared(start)
+def test_the_four_cells_stand_in_one_order_everywhere(start):
+    shown = declared(start, "four")
     assert [(cell.cfg.residual, cell.cfg.norm != "none") for cell in CELLS] == [
         (False, False),
         (True, False),
@@ -140,10 +143,134 @@ def test_the_four_cells_stand_in_one_order_everywhere_and_each_leads_to_the_play
         (True, True),
     ]
     assert [run["link"] for run in shown["runs"]] == [key_of(cell.cfg) for cell in CELLS]
-    ways = [panel["href"] for panel in shown["panels"] if panel["kind"] == "link"]
-    assert ways == [f"playground?{key_of(cell.cfg)}" for cell in CELLS]
-    assert {panel["top"] for panel in panels(start, "curve").values()} == {3.5}
-    assert len(panels(start, "stack")) == 4
+    assert {panel["top"] for panel in panels(start, "curve", "four").values()} == {3.5}
     assert list(panels(start, "outcome", "four")) == picture(start)["labels"] == [cell.title for cell in CELLS]
-    stacks = panels(start, "stack", "four").values()
-    assert [stack["diagrams"] for stack in stacks] == [[small_diagram(cell.cfg, 1)] for cell in CELLS]
+
+
+# --- the net to break ---
+
+PLAIN = {"residual": False, "norm": "none"}
+
+
+def opened(**query):
+    return by_link("start.py", **query)
+
+
+def chosen(page, **net):
+    return says(page, {"choice": {"depth": 32, "residual": True, "norm": True, "out": []} | net}, "net")
+
+
+def shown(page) -> RunConfig:
+    (cfg,) = runs(page, "net")
+    return cfg
+
+
+@pytest.mark.usefixtures("trainer_in_this_process", "short")
+def test_a_chosen_net_is_in_its_link():
+    page = chosen(opened(), depth=7, residual=False, norm=False, out=[2, 3])
+    cfg = RunConfig(depth=7, **PLAIN, overrides=((2, "identity", True), (3, "identity", True)))
+    assert shown(page) == cfg
+    assert address(page) == cfg.to_query() | {"part": "break"}
+    assert shown(opened(**address(page))) == cfg
+    (stack,) = panels(page, "stack", "net").values()
+    assert stack["net"] == {"depth": 7, "residual": False, "norm": False, "out": [2, 3], "most": 40}
+    assert [block["out"] for block in stack["blocks"]] == [False, True, True, False, False, False, False]
+    assert address(chosen(page)) == {"part": "break"}
+
+
+NOT_NETS = [
+    {"depth": 0},
+    {"depth": 41},
+    {"depth": True},
+    {"residual": "yes"},
+    {"norm": None},
+    {"out": 3},
+    {"out": [33]},
+    {"out": [0]},
+    {"out": [[1]]},
+    {"out": ["1"]},
+    {"out": [1] * 33},
+]
+
+
+@pytest.mark.usefixtures("trainer_in_this_process", "short")
+def test_what_is_no_net_changes_nothing():
+    page = opened()
+    for net in NOT_NETS:
+        page = chosen(page, **net)
+        assert shown(page) == RunConfig(), net
+    assert shown(says(page, {"choice": [7]}, "net")) == RunConfig()
+
+
+@pytest.mark.parametrize(
+    ("link", "net"),
+    [
+        ({"depth": "100000"}, {"depth": 40}),
+        ({"depth": "0"}, {"depth": 1}),
+        ({"depth": "x"}, {}),
+        ({"norm": "false"}, {"norm": "none"}),
+        ({"norm": "true", "residual": "false"}, {"residual": False}),
+        ({"norm": "rms norm"}, {}),
+        ({"overrides": "2.norm.none,3.identity.true"}, {"overrides": ((3, "identity", True),)}),
+        (
+            {"depth": "128", "overrides": "39-60.identity.true"},
+            {"depth": 40, "overrides": ((39, "identity", True), (40, "identity", True))},
+        ),
+        ({"overrides": "33.identity.true"}, {}),
+        ({"width": "8", "lr": "9", "steps": "5000"}, {}),
+    ],
+)
+@pytest.mark.usefixtures("trainer_in_this_process", "short")
+def test_a_link_becomes_a_net_that_is_built_here(link, net):
+    assert shown(opened(**link)) == RunConfig(**net)
+
+
+@pytest.mark.usefixtures("trainer_in_this_process", "short")
+def test_a_hidden_control_hides_the_net():
+    for hidden, is_there in (("verdict", True), ("residual", False), ("overrides", False)):
+        page = opened(hide=hidden)
+        assert bool(panels(page, "stack", "net")) == is_there
+    (stack,) = panels(opened(hide="verdict"), "stack", "net").values()
+    assert (stack["before"], stack["after"]) == ("", "")
+
+
+# Every kind of net by depth: what a gradient becomes is counted on the profile itself.
+@pytest.mark.parametrize("depth", [1, 2, 16, 40])
+def test_one_line_says_what_the_drawing_shows(depth):
+    for residual, norm in itertools.product((True, False), ("none", "layer norm")):
+        cfg = RunConfig(depth=depth, residual=residual, norm=norm)
+        trace = profile_at_init(cfg)
+        line = before_training(cfg, trace)
+        assert len(line.split()) <= 12
+        assert line.endswith(f"digits {path_outcome(trace.frames[0].picture)}.")
+        if depth == 1:
+            continue
+        first, last = trace.grad_rms[0, [1, depth]]
+        factor = re.match(r"Gradient ([×÷])(\S+) from block (\d+) to 1;", line)
+        power = float(
+            factor[2].replace(",", "").translate(str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹", "0123456789")).replace("·10", "e")
+        )
+        assert int(factor[3]) == depth
+        assert (first / last if factor[1] == "×" else last / first) == pytest.approx(power, rel=0.06)
+
+
+@pytest.mark.parametrize(
+    ("trace", "line"),
+    [
+        (log((2.3,) * 300), "Stuck: 90% of unseen digits right after 300 steps."),
+        (log((0.1,) * 300), "Learned: 90% of unseen digits right after 300 steps."),
+        (log((9.3,) * 300), "Lost: loss 9.3, where guessing has 2.3."),
+        (log((0.1,) * 30, diverged=Divergence(29, "loss")), "Diverged at step 29: the numbers overflow."),
+    ],
+)
+def test_one_line_says_what_training_made_of_it(trace, line):
+    assert after_training(RunConfig(), trace) == line
+    assert len(line.split()) <= 12
+
+
+def test_a_gradient_that_is_lost_is_named():
+    for gradient, line in ((0.0, "Gradient ×0 from"), (math.inf, "Gradient overflows from")):
+        cfg, trace = RunConfig(depth=2), profile_at_init(RunConfig(depth=2))
+        grad_rms = trace.grad_rms.copy()
+        grad_rms[0, 1] = gradient
+        assert before_training(cfg, SimpleNamespace(frames=trace.frames, grad_rms=grad_rms)).startswith(line)
