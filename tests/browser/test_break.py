@@ -138,7 +138,7 @@ def test_keys_alone_break_a_net_and_keep_the_focus(visitors):
     assert page.evaluate("document.activeElement.ariaLabel").startswith("block 2:")
 
 
-def test_afinger_breaks_a_net_on_a_phone(visitors):
+def test_a_finger_breaks_a_net_on_a_phone(visitors):
     page = settled(visitors("/?part=break", **PHONE))
     shows(page, RunConfig())
     targets = [control(page, "switch", name) for name in ("residual", "norm")]

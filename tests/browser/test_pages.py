@@ -218,7 +218,7 @@ def test_what_becomes_of_each_net_is_seen_below_its_digits_while_it_trains_witho
     names = [page.locator(one).all_inner_texts() for one in heads]
     assert names[0] == names[1], "one order"
     discs = [disc.bounding_box() for disc in page.locator(".sample-paths-net").all()]
-    for kind in (".player-curve", ".player-outcome"):
+    for kind in (".st-key-player_four .player-curve", ".player-outcome"):
         for disc, below in zip(discs, page.locator(kind).all(), strict=True):
             box = below.bounding_box()
             assert box["x"] <= disc["x"] + disc["width"] / 2 <= box["x"] + box["width"]
