@@ -496,9 +496,9 @@ class StackPanel(Panel):
     page, which makes stacks comparable. `label` stands above the scale. `diagrams`: SVGs, indexed by the `diagram` of a
     block; that of the block last hovered over stands beside the stack, on a phone above it.
 
-    `net`: makes the drawing the control of a net, of which it has depth, residual, norm, the blocks taken `out`, and the
-    `most` blocks; a change fires the trigger `choice` with the net as it is to be. Above it stand `before`, at step 0, or
-    `after`, once the run was watched to its end; below it `hint`.
+    `net`: makes the drawing the control of a net; it has depth, residual, norm, the blocks taken `out`, and the `most`
+    blocks. A change fires the trigger `choice` with the net as it is to be. Above the drawing stands `before`, at
+    step 0, or `after`, once the run was watched to its end; below it `hint`.
     """
 
     title: str = "Signal and gradient, block by block"
