@@ -82,7 +82,7 @@ def test_the_default_network_is_drawn_and_called_recorded_until_the_trainer_is_u
 
 def test_all_four_nets_of_start_are_drawn_until_the_trainer_is_up(trainer_that_never_comes_up):
     page = sound(AppTest.from_file(APP, default_timeout=PATIENCE).run())
-    states = [came.state for came in drawn_first(page)]
+    states = [came.state for came in drawn_first(page, "four")]
     assert [(state["recorded"], state["device"]) for state in states] == [(True, "")] * 4, (
         "nothing is computed here yet"
     )
