@@ -174,8 +174,8 @@ def test_a_cosine_that_is_none_decides_no_lesson() -> None:
     cfg = RunConfig(depth=1, width=8, batch=8, steps=1, device="cpu")
     trace = profile_at_init(cfg)
     asked = {"net": "a", "measure": "sample cosine", "bounds": (0.5,), "options": ("apart", "alike")}
-    assert number_of_a_net({"a": trace}, **asked).answer in ("apart", "alike")
-    assert number_of_a_net({"a": replace(trace, frames=())}, **asked).answer == OTHERWISE
+    assert number_of_a_net.function({"a": trace}, **asked).answer in ("apart", "alike")
+    assert number_of_a_net.function({"a": replace(trace, frames=())}, **asked).answer == OTHERWISE
 
 
 def test_a_size_or_loss_that_is_nan_decides_no_lesson() -> None:
@@ -183,11 +183,13 @@ def test_a_size_or_loss_that_is_nan_decides_no_lesson() -> None:
     bounds: dict[str, Any] = {"net": "a", "bounds": (10.0,), "options": ("level", "changes")}
     for measure, field in (("signal", "act_rms"), ("gradient", "grad_rms")):
         gone = {"a": replace(trace, **{field: np.full_like(getattr(trace, field), np.nan)})}
-        assert size_over_depth({"a": trace}, measure=measure, **bounds).answer in bounds["options"]
-        assert size_over_depth(gone, measure=measure, **bounds).answer == OTHERWISE
+        assert size_over_depth.function({"a": trace}, measure=measure, **bounds).answer in bounds["options"]
+        assert size_over_depth.function(gone, measure=measure, **bounds).answer == OTHERWISE
     options = {"both": ["a", "b"], "only b": ["b"], "neither": []}
     nets = {"a": replace(trace, loss=np.full(1, np.nan)), "b": trace}
-    assert which_learn(nets, options=options).answer == OTHERWISE
+    assert which_learn.function(nets, options=options).answer == OTHERWISE
     for accuracy, answer in ((np.nan, OTHERWISE), (0.5, "neither")):
         frame = replace(trace.frames[0], held_out_accuracy=accuracy)
-        assert which_learn({"a": replace(trace, frames=(frame,))}, options=options, accuracy=0.9).answer == answer
+        assert (
+            which_learn.function({"a": replace(trace, frames=(frame,))}, options=options, accuracy=0.9).answer == answer
+        )

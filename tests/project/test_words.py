@@ -3,7 +3,6 @@
 import ast
 import re
 from collections.abc import Iterator
-from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -40,35 +39,6 @@ def texts(path: Path) -> Iterator[str]:
 def test_no_text_of_a_page_has_words_that_a_visitor_does_not_know(what: str) -> None:
     found = [(path.name, text) for path in FILES for text in texts(path) if re.search(UNKNOWN[what], text)]
     assert found == []
-
-
-PAGES = sorted(path for path in (ROOT / "pages").glob("*/*.py") if path.parent.name != "start")
-
-
-@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.stem)
-def test_every_page_says_under_its_title_or_in_its_help_what_one_does_there_and_sees(path: Path) -> None:
-    body = ast.parse(path.read_text(encoding="utf-8"))
-    blocks = [
-        body.body,
-        *(part for node in ast.walk(body) if isinstance(node, ast.If) for part in (node.body, node.orelse)),
-    ]
-    under = [
-        (title, after)
-        for block in blocks
-        for title, after in pairwise(block)
-        if re.match(r"\w+\.title\('", ast.unparse(title))
-    ]
-    assert under
-    for title, after in under:
-        helps = [one.value for one in title.value.keywords if one.arg == "help"]
-        if not helps:
-            assert isinstance(after, ast.Expr)
-            assert isinstance(after.value, ast.Call)
-            assert ast.unparse(after.value.func).endswith(".markdown")
-        text = helps[0] if helps else after.value.args[0]
-        said = ast.literal_eval(text.left if isinstance(text, ast.BinOp) else text)
-        assert 40 < len(said) < 220
-        assert said.endswith(".")
 
 
 # Words that fit any value, and so say nothing of it.

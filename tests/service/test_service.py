@@ -26,6 +26,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as st_np
 
+from exhibits.claims.rms_norm.answer import SMALL_TOKENS
 from exhibits.instruments.stream.answer import STREAM
 from models import answers
 from models.answers import Question
@@ -367,7 +368,7 @@ def test_a_worker_that_cannot_start_is_given_up_with_a_sentence(command: list[st
     [
         lambda trainer: trainer.request_rows(SMALL, 10),
         lambda trainer: trainer.open_log(SMALL),
-        lambda trainer: trainer.ask(answers.SMALL_TOKENS, RunConfig()),
+        lambda trainer: trainer.ask(SMALL_TOKENS, RunConfig()),
         Trainer.begin,
     ],
 )
