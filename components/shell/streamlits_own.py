@@ -137,18 +137,20 @@ def _with_earlier_events(earlier: WidgetStates | None, new: WidgetStates | None)
     merged = WidgetStates()
     merged.CopyFrom(new)
     for state in merged.widgets:
-        if state.json_trigger_value and state.id in events_by_id:
+        if state.json_trigger_value and (before := events_by_id.pop(state.id, None)):  # once, though an id came twice
             events = _events(state)
-            names = [event.get("event") for event in events]
-            both = json.dumps([event for event in events_by_id[state.id] if event.get("event") not in names] + events)
+            names = {event["event"] for event in events}
+            both = json.dumps([event for event in before if event["event"] not in names] + events)
             if len(both) <= MAX_EVENT_CHARS:
                 state.json_trigger_value = both
     return merged
 
 
 def _events(state: WidgetState) -> list[dict[str, Any]]:
+    """The events of a component, whatever a client has sent; Streamlit hears those alone whose name is a text."""
     try:
         events = json.loads(state.json_trigger_value)
-    except ValueError:
+    except (ValueError, RecursionError):
         return []
-    return [event for event in (events if isinstance(events, list) else [events]) if isinstance(event, dict)]
+    events = events if isinstance(events, list) else [events]
+    return [event for event in events if isinstance(event, dict) and isinstance(event.get("event"), str)]

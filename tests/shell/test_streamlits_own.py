@@ -190,6 +190,33 @@ def test_two_events_of_a_component_are_both_heard() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("waiting", "new"),
+    [("[" * 100_000, "[]"), ("[]", "[" * 100_000), ('[{"event": []}]', '[{"event": {}}, {}, 1]'), ("[1]", '"x"')],
+)
+def test_events_that_no_browser_sends_are_borne(waiting: str, new: str) -> None:
+    """Where this fails, a forged message fails in Streamlit's own queue."""
+    hear_every_press()
+    requests = ScriptRequests()
+    for text in (waiting, new):
+        states = WidgetStates()
+        states.widgets.add(id="a component", json_trigger_value=text)
+        assert requests.request_rerun(RerunData(widget_states=states))
+
+
+def test_joined_events_are_said_once() -> None:
+    """Where this fails, a message that names one component 100,000 times takes gigabytes."""
+    hear_every_press()
+    requests = ScriptRequests()
+    requests.request_rerun(asked([{"event": "early", "value": "x" * 1000}]))
+    states = WidgetStates()
+    for _ in range(100):
+        states.widgets.add(id="a component", json_trigger_value="0")
+    joined = streamlits_own._with_earlier_events(requests._rerun_data.widget_states, states)
+    assert joined is not None
+    assert joined.ByteSize() < states.ByteSize() + 2000
+
+
 def test_a_part_does_not_lead_back_to_its_page() -> None:
     """Where this fails, whoever leaves a page that waits for an answer may find himself on it again."""
     hear_every_press()
