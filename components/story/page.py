@@ -59,6 +59,9 @@ STORY_LEFT = Key("story_left", False)  # whether the reader has pressed the butt
 def draw() -> None:
     """Draws the scenes, and links to other pages."""
     own_net = {name: value for name, value in st.query_params.to_dict().items() if name in OWN_NET}
+    if own_net:
+        address.collect_changes(dict.fromkeys(own_net))
+        address.write_changes()  # now, or the story's address would lead there again whenever it is restored
     if STORY_LEFT.pop() or own_net:
         st.switch_page(START, query_params=own_net | {"part": NET_PART})
     configurations = [SHALLOW, FADES, GROWS, MERGES, LEVELS]

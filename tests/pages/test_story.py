@@ -7,7 +7,7 @@ import pytest
 from addnorm.player.declare import Curve, Scene
 from components.story import page as story
 from models.spec import RunConfig
-from tests.app_page import by_link
+from tests.app_page import address, by_link, sound
 from tests.player_page import declared
 
 pytestmark = pytest.mark.usefixtures("trainer_in_this_process")
@@ -57,6 +57,15 @@ def test_every_scene_is_of_its_own_run_and_shows_the_same_panels(small):
 def test_a_scene_of_a_run_that_is_not_there_is_refused():
     with pytest.raises(ValueError, match="of run 1: there are 1"):
         Scene("A", "B", 1, [Curve("Loss", 1)]).to_json(1, 1)
+
+
+def test_an_old_link_leads_away_once(small):
+    page = opened(scene="6", depth="7", residual="true", norm="false")
+    assert address(page) == {"depth": "7", "residual": "true", "norm": "false", "part": "break"}
+    page.switch_page("story.py")
+    page.query_params.clear()
+    assert declared(sound(page.run()))["scene"] == 5
+    assert address(page) == {"scene": "6"}
 
 
 @pytest.mark.parametrize(
