@@ -26,7 +26,7 @@ export class Control {
     for (const el of [...this.lines, this.edge]) el.hidden = true // until there is a drawing to lie over
     this.edge.onkeydown = (event) => {
       const depth = { Home: 1, End: this.most }[event.key] ?? this.net.depth + KEYS[event.key]
-      if (!depth) return
+      if (Number.isNaN(depth) || event.altKey || event.ctrlKey || event.metaKey) return // Alt and an arrow go back
       event.preventDefault()
       event.stopPropagation()
       this.deepen(depth)

@@ -273,7 +273,7 @@ export class StackPanel {
     const legend = isNarrow ? 0 : this.fontSize * LEGEND_EMS
     const width = this.canvas.width / devicePixelRatio - legend
     const slots = net ? net.most + 1 : blocks.length
-    const perRow = isNarrow ? Math.floor(width / TOUCH_PIXELS) : slots
+    const perRow = isNarrow ? Math.max(1, Math.floor(width / TOUCH_PIXELS)) : slots // while it is hidden it has no width
     const head = isNarrow ? TOUCH_PIXELS + 6 : 0
     const rowHeight = (this.measured.height - head) / Math.ceil(slots / perRow)
     const strip = isNarrow ? 0.6 : net ? 1.6 : 1

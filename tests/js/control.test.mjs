@@ -1,0 +1,57 @@
+// The keys of the right edge of a net to break, and its rows.
+
+import assert from "node:assert/strict"
+import { test } from "node:test"
+
+import { Control } from "../../addnorm/player/control.js"
+import { StackPanel } from "../../addnorm/player/stack.js"
+
+const place = { appendChild: (el) => el }
+
+const edgeOf = (depth, changed) => {
+  globalThis.document = { createElement: () => ({ style: {}, setAttribute() {} }) }
+  const control = new Control(place, changed)
+  control.declare({ depth, residual: true, norm: true, out: [], most: 40 })
+  return control.edge
+}
+
+// The depth that a key at the edge leads to, and whether the browser still does what it does with that key.
+const after = (depth, pressed) => {
+  let told = depth
+  let isLeft = true
+  const edge = edgeOf(depth, (net) => {
+    told = net.depth
+  })
+  const setNow = globalThis.setTimeout
+  globalThis.setTimeout = (task, delay) => delay < 1000 && task()
+  edge.onkeydown({
+    ...pressed,
+    preventDefault() {
+      isLeft = false
+    },
+    stopPropagation() {},
+  })
+  globalThis.setTimeout = setNow
+  return [told, isLeft]
+}
+
+test("a key of the edge never scrolls the page, at no depth", () => {
+  assert.deepEqual(after(4, { key: "PageDown" }), [1, false])
+  assert.deepEqual(after(3, { key: "PageDown" }), [1, false])
+  assert.deepEqual(after(1, { key: "ArrowLeft" }), [1, false])
+  assert.deepEqual(after(39, { key: "PageUp" }), [40, false])
+  assert.deepEqual(after(7, { key: "End" }), [40, false])
+})
+
+test("other keys at the edge are the browser's", () => {
+  assert.deepEqual(after(7, { key: "ArrowLeft", altKey: true }), [7, true])
+  assert.deepEqual(after(7, { key: "x" }), [7, true])
+})
+
+test("a net that is hidden, which has no width, has rows of blocks still", () => {
+  globalThis.devicePixelRatio = 1
+  const stack = Object.create(StackPanel.prototype)
+  Object.assign(stack, { panel: { net: { most: 40 }, blocks: [] }, measured: { width: 0, height: 474 }, fontSize: 11 })
+  Object.assign(stack, { canvas: { width: 0 }, row: { style: { setProperty() {} } } })
+  assert.equal(stack.plotArea().perRow, 1)
+})
