@@ -109,6 +109,7 @@ export class StackPanel {
       return button
     })
     this.row.replaceChildren(...buttons)
+    this.values = undefined // until the log of the new net is here
     this.setFocus(0)
   }
 

@@ -55,3 +55,25 @@ test("a net that is hidden, which has no width, has rows of blocks still", () =>
   Object.assign(stack, { canvas: { width: 0 }, row: { style: { setProperty() {} } } })
   assert.equal(stack.plotArea().perRow, 1)
 })
+
+test("a block says no numbers before its net's are here", () => {
+  globalThis.document = { createElement: () => ({ setAttribute() {} }) }
+  const group = { style: { setProperty() {} }, setAttribute() {}, classList: { toggle() {} } }
+  const row = {
+    children: [],
+    replaceChildren(...buttons) {
+      this.children = buttons
+    },
+  }
+  const stack = Object.create(StackPanel.prototype)
+  Object.assign(stack, { group, row, readout: {}, openedBlock: {}, scales: {}, shown: 0, hovered: null, focused: 0 })
+  const declare = (count) => {
+    const blocks = Array.from({ length: count }, (_, at) => ({ name: `block ${at + 1}`, block: at + 1, site: at + 1 }))
+    stack.declare({ title: "Stack", height: 130, diagrams: [], fit: 0, blocks })
+  }
+  declare(1)
+  stack.values = { act: [1], grad: [1] }
+  declare(2)
+  stack.pointAt(1)
+  assert.equal(stack.readout.textContent, "")
+})
