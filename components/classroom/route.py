@@ -8,6 +8,7 @@ import asyncio
 import json
 import secrets
 from collections import defaultdict
+from contextlib import suppress
 from html import escape
 from typing import Any
 from urllib.parse import urlencode
@@ -133,7 +134,8 @@ class ClassConnection(PageConnection):
     async def run(self) -> None:
         """Runs until the browser leaves or sends anything after its hello."""
         if not await self._receive_hello():
-            await self.websocket.close(REFUSED, "no ticket for this class")
+            with suppress(WebSocketDisconnect):  # it may have left before its hello
+                await self.websocket.close(REFUSED, "no ticket for this class")
             return
         _connections[self.code].add(self)
         is_student = self.listener == STUDENT

@@ -1,5 +1,6 @@
 """A class in its pages: they go where the teacher leads, nothing answers before Reveal, and deleting can be undone."""
 
+import asyncio
 import csv
 import io
 import json
@@ -14,6 +15,8 @@ import pytest
 import uvicorn
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
+from starlette.types import Message
+from starlette.websockets import WebSocket
 from streamlit.testing.v1 import AppTest
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import ClientConnection, connect
@@ -697,6 +700,22 @@ def test_classes_that_are_opened_and_left_keep_no_teacher_of_their_network_out(u
         until(lambda: board._classes[codes[2]].left, "its end")
         assert board.open("school")[2] == ""
     assert [code for code in codes if board.state_of(code) is None] == [codes[2]]
+
+
+def test_a_page_gone_before_its_hello_is_no_error(board: Board) -> None:
+    messages = iter([{"type": "websocket.connect"}, {"type": "websocket.disconnect", "code": 1006}])
+
+    async def receive() -> Message:
+        return next(messages)
+
+    async def send(message: Message) -> None:
+        if message["type"] == "websocket.close":
+            raise OSError  # as uvicorn's ClientDisconnected
+
+    async def leave() -> None:
+        await route.channel(WebSocket({"type": "websocket", "headers": []}, receive, send))
+
+    asyncio.run(leave())
 
 
 def test_a_connection_without_a_pages_ticket_hears_nothing(url: str, board: Board, key: str) -> None:
