@@ -89,7 +89,7 @@ def _page_stop(page: str, query: dict[str, str]) -> tuple[str, str]:
         raise ValueError(f"there is no {key} “{_short(query[key])}”")
     if page == LESSON:
         return query.get("lesson", next(iter(LESSONS))), remark
-    if page == STORY and query.keys() <= {"scene"}:
+    if page == STORY:  # without the net of an older link, which would lead to Start
         return f"{STORY}-{query.get('scene', 1)}", remark
     if page == PLAYGROUND:
         cfg, notes = RunConfig.from_query(query)

@@ -166,6 +166,7 @@ def test_start_asks_about_the_nets_that_its_picture_asks_about() -> None:
 def test_every_scene_of_the_story_can_be_shown() -> None:
     assert len(PLAYBACK) == STORY_SCENES
     assert (stop_from(f"story-{STORY_SCENES}"), stop_from(f"story-{STORY_SCENES + 1}")) == (f"story-{STORY_SCENES}", "")
+    assert stop_from("story?scene=2&depth=7&norm=false") == "story-2", "a net of an older link would lead to Start"
 
 
 # --- guesses ---
