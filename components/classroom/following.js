@@ -101,6 +101,7 @@ const onKeydown = (event) => {
   else page.fire("pressed", action)
 }
 window.addEventListener("keydown", onKeydown, true)
+document.documentElement.classList.add("class-listens")
 setInterval(() => page && update(), REPEAT_MS)
 setInterval(() => page && writeClock(), SECOND_MS)
 

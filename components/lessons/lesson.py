@@ -53,7 +53,8 @@ def draw_list(lesson: Lesson) -> None:
 
     def change() -> None:
         address.reapply_widgets()
-        session.set_widget(CHOICE, session.widget_value(BOX))
+        if session.widget_value(BOX) in LESSONS:  # a late browser may send a title of before the last guess
+            session.set_widget(CHOICE, session.widget_value(BOX))
 
     with st.container(horizontal=True, vertical_alignment="center"):
         st.selectbox(

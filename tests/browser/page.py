@@ -78,6 +78,12 @@ def settled(page: Any) -> Any:
     return page
 
 
+def listens(page: Any) -> Any:
+    """The page, once it stands still and hears the keys of a class."""
+    page.locator("html.class-listens").wait_for(state="attached")
+    return settled(page)
+
+
 OVERLAPS = """(parts) => parts.flatMap((one, at) => parts.slice(at + 1).filter((other) => {
     const [a, b] = [one, other].map((el) => el.getBoundingClientRect())
     return Math.min(a.right, b.right) - Math.max(a.left, b.left) > 1 && Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top) > 1

@@ -29,10 +29,12 @@ from tests.browser.page import (
     choose,
     drawn,
     link,
+    listens,
     settled,
     until,
     until_row,
 )
+from tests.browser.person import BEGUN_AGAIN
 from tests.load.server import ROOT, Server, end, serving
 
 BASE = "labs"  # a page's name
@@ -121,7 +123,7 @@ def opened(context: Any, url: str, plan: str = "vanishing") -> tuple[Any, str]:
 def guesses(page: Any, option: str) -> None:
     """Presses an option, once the page stands still; `page` may be a frame."""
     page.get_by_text("What is your guess?").or_(page.get_by_text("Your guess is in")).wait_for()
-    page.locator('[data-test-script-state="notRunning"]').wait_for()
+    page.locator('[data-test-script-state="notRunning"][data-test-connection-state="CONNECTED"]').wait_for()
     page.get_by_role("button", name=option, exact=True).click()
     page.get_by_text(f"Your guess is in: {option}").wait_for()
 
@@ -163,11 +165,11 @@ def test_without_cookies_the_projectors_keys_lead(secure, browsers):
     assert "#" not in wall.evaluate("location.href")
     wall.reload()
     wall.get_by_text("V reveals").wait_for()
-    settled(wall).keyboard.press("n")
+    listens(wall).keyboard.press("n")
     wall.get_by_role("heading", name=LESSONS["skip"].title).wait_for()
     stranger = at(browsers(), f"{secure.url}/lessons?class={code}&view=projector")
     stranger.get_by_role("heading", name=LESSONS["skip"].title).wait_for()
-    settled(stranger).keyboard.press("v")
+    listens(stranger).keyboard.press("v")
     expect(stranger.get_by_text("The keys control the class only if")).to_be_visible()
 
 
@@ -194,6 +196,7 @@ def test_a_restart_loses_no_vote_and_covers_no_wall(browsers, tmp_path):
         phone = at(browsers(denies=True), f"{server.url}/join?c={code}")
         guesses(phone, OPTIONS[0])
         counted(teacher, 1, 0, 0)
+        phone.evaluate(BEGUN_AGAIN)
         end(server.process)
         dialog = wall.get_by_text("Connection error")
         dialog.wait_for(state="attached")
@@ -206,9 +209,10 @@ def test_a_restart_loses_no_vote_and_covers_no_wall(browsers, tmp_path):
             phone.wait_for_timeout(OFFLINE_MILLISECONDS)
             phone.context.set_offline(False)
             dialog.wait_for(state="detached")
+            phone.wait_for_function("() => window.begunAgain")
             guesses(phone, OPTIONS[1])
             counted(teacher, 0, 1, 0)
-            wall.keyboard.press("v")
+            listens(wall).keyboard.press("v")
             phone.get_by_text("The class guessed").wait_for()
         finally:
             end(again)
@@ -220,7 +224,7 @@ def test_on_a_wall_no_chart_is_covered_or_cut(secure, browsers):
     wall = at(own, teacher.get_by_role("link", name="Open the projector").get_attribute("href"))
     wall.get_by_text("V reveals").wait_for()
     for charts in (1, 3):  # Start, and the lesson on placements
-        settled(wall).keyboard.press("v")
+        listens(wall).keyboard.press("v")
         wall.get_by_text("The class guessed").wait_for()
         expect(wall.locator(".player-chart .gtitle")).to_have_count(charts)
         expect(wall.locator(".awaited")).to_have_count(0)  # a chart that waits for rows is as it was
@@ -231,7 +235,7 @@ def test_on_a_wall_no_chart_is_covered_or_cut(secure, browsers):
             parts = [*wall.locator(".player-stack").all(), wall.locator(".player-chart .gtitle").first]
             assert wall.evaluate(OVERLAPS, [part.element_handle() for part in parts]) == []
         if charts == 1:
-            wall.keyboard.press("n")
+            listens(wall).keyboard.press("n")
             wall.get_by_role("heading", name=LESSONS["placement"].title).wait_for()
 
 

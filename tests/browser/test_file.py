@@ -137,7 +137,7 @@ def test_the_file_of_a_recording_plays_it(visitors: Any, offline: Any, tmp_path:
     played.get_by_role("slider", name="Step shown").press("Home")
     until_row(played, 0)
     assert row(played) < last
-    assert line(played, PROFILES[0]) != shown
+    until(played, lambda: line(played, PROFILES[0]) != shown, "the profile of the first row")
     lies_in_its_window(played)
     colours = "el => [el._fullLayout.font.color, el.data[0].colorscale?.[0][1]]"
     maps = [chart(played, name) for name in (PROFILES[0], "Signal by layer and step")]

@@ -84,8 +84,8 @@ def test_the_frame_of_a_page_and_its_charts_are_in_the_language_of_the_visit(vis
     settled(page).get_by_role("link", name="实验台", exact=True).first.wait_for()
     page.get_by_text("五分钟导览，第 1 步，共 4 步").wait_for()
     page.get_by_role("button", name="复制链接").wait_for()
-    page.get_by_text("无残差").first.wait_for()
-    assert page.get_by_role("combobox", name="速度").inner_text().split() == [
+    page.locator(".player-heading").get_by_text("只有残差").first.wait_for()
+    assert page.get_by_role("combobox", name="速度").first.inner_text().split() == [
         "每秒",
         "1",
         "步",

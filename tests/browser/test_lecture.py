@@ -6,7 +6,7 @@ from urllib.parse import parse_qs, urlsplit
 
 from playwright.sync_api import expect
 
-from tests.browser.page import address, drawn, settled, until
+from tests.browser.page import address, drawn, listens, settled, until
 from tests.browser.person import BEGUN_AGAIN
 
 PHONE = {"width": 390, "height": 844}
@@ -63,7 +63,7 @@ def test_a_page_added_by_a_press_is_shown_to_everybody(visitors):
     expect(numbers).to_have_text("0 of 1 answered, 1 answered and left")
     settled(laptop).get_by_role("button", name="one").click()
     expect(numbers).to_have_text("1 of 1 answered, 1 answered and left")
-    wall.keyboard.press("v")
+    listens(wall).keyboard.press("v")
     for page in (wall, laptop):
         expect(page.locator(".class-bars li")).to_have_text([re.compile("^<b>one</b>: 1"), re.compile("^✓ two: 1")])
     assert "taken" not in [page.title() for page in (teacher, wall, laptop)]

@@ -17,6 +17,7 @@ from tests.browser.page import (
     drawn,
     laid_out,
     link,
+    listens,
     press,
     row,
     settled,
@@ -121,9 +122,9 @@ def projector_of(visitors, teacher):
 
 def large_and_small_again(wall):
     large = wall.locator(".class-over img")
-    wall.keyboard.press("q")
+    listens(wall).keyboard.press("q")
     until(wall, lambda: large.is_visible() and large.bounding_box()["height"] >= 0.6 * 720, "the code, large again")
-    wall.keyboard.press("q")
+    listens(wall).keyboard.press("q")
     large.wait_for(state="hidden")
 
 
@@ -167,17 +168,17 @@ def test_a_class_of_three_phones_goes_where_its_teacher_and_the_projectors_keys_
     for page in (wall, *pages):
         assert page.locator(".player-chart").count() == 0, "nothing that answers"
         expect(page.locator(".sample-paths-net .player-heading")).to_have_text(["Neither", "Residual and norm"])
-    wall.keyboard.press("v")
+    listens(wall).keyboard.press("v")
     for page in (wall, *pages):
         said = page.get_by_text("The class guessed", exact=True)
         said.wait_for()
         assert said.bounding_box()["y"] < 300
-        page.locator(".player-stack").first.wait_for()
+        page.locator(".player-chart").first.wait_for()
         expect(page.locator(".class-bars .right")).to_have_text(
             [re.compile("^✓ fly out: 0"), re.compile("^✓ merge: 1")]
         )
     phones[0].get_by_text("merge: 1 (your guess)").wait_for()
-    wall.keyboard.press("PageDown")
+    listens(wall).keyboard.press("PageDown")
     for page in (wall, *pages):
         page.get_by_role("heading", name=LESSONS["vanishing"].title).wait_for()
         diagrams_are_whole(page, 2)
@@ -196,7 +197,7 @@ def test_on_the_wall_what_trains_is_in_sight_and_what_is_deleted_comes_back(visi
     teacher, code = opened(visitors, "start,vanishing")
     wall, phone = projector_of(visitors, teacher), visitors(f"/join?c={code}", viewport=PHONE)
     wall.locator(".class-join img").wait_for()
-    settled(wall).keyboard.press("v")
+    listens(wall).keyboard.press("v")
     loss, slider = wall.get_by_label(re.compile("^Loss, neither")), wall.locator(".sample-paths-bar")
     loss.wait_for()
     for height, width in ((1080, 1920), (720, 1280)):
@@ -207,7 +208,7 @@ def test_on_the_wall_what_trains_is_in_sight_and_what_is_deleted_comes_back(visi
     expect(loss).to_be_in_viewport(ratio=0.99)  # without a hand that scrolls
     assert loss.bounding_box()["height"] >= 720 / 5
     wall.keyboard.press("Space")
-    wall.keyboard.press("n")
+    listens(wall).keyboard.press("n")
     settled(phone).get_by_role("button", name="10 to 1,000").click()
     guess = phone.get_by_text("Your guess is in: 10 to 1,000")
     guess.wait_for()

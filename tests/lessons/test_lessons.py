@@ -103,6 +103,19 @@ def test_nothing_of_the_run_is_shown_before_the_guess() -> None:
     assert page.button(key="lesson_vanishing_guess_settle").disabled
 
 
+def test_a_title_of_before_the_guess_leads_to_no_other_lesson() -> None:
+    """A browser may still send the list's title as it was, without the sign of the guess."""
+    page = lessons(lesson="final")
+    box = page.selectbox(key="lesson_box")
+    before = box.options[list(LESSONS).index("final")]
+    page = guessed(page, 2)
+    box = page.selectbox(key="lesson_box")
+    assert before not in box.options
+    box.options[list(LESSONS).index("final")] = before
+    box.set_value(before)
+    assert sound(page.run()).selectbox(key="lesson_box").value == "final"
+
+
 @pytest.mark.parametrize(("at", "said"), [(2, "Your guess was right"), (0, "Not quite. You said")])
 def test_after_the_guess_the_nets_are_trained_and_the_numbers_decide(at: int, said: str) -> None:
     page = watched(guessed(lessons(lesson="vanishing"), at), "lesson_vanishing")
