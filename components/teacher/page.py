@@ -7,7 +7,7 @@ import csv
 import hmac
 import io
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from functools import partial
 from urllib.parse import urlencode, urlsplit
@@ -280,7 +280,7 @@ def _draw_plan(plan: Plan) -> None:
     """Draws the plan of the lesson as text, what is wrong in it, and the ways in which it comes and goes."""
     written = TEACHER_PLAN.get() if plan.faults else plan.text
     if session.widget_value(PLAN_WIDGET) != written:  # else it would take away what is being typed
-        session.set_widget(PLAN_WIDGET, written)
+        address.put({PLAN_WIDGET: written})
     st.text_area(
         "Plan of the lesson",
         key=PLAN_WIDGET,
@@ -288,7 +288,8 @@ def _draw_plan(plan: Plan) -> None:
         help=TEXTS("how to write a plan"),
         max_chars=MAX_PLAN_CHARS,
         persist_state="session",
-        on_change=lambda: _put_plan(str(session.widget_value(PLAN_WIDGET, ""))),
+        on_change=_take_plan,
+        args=(PLAN_WIDGET,),
     )
     for fault in plan.faults:
         st.error(escape_markdown(fault))
@@ -304,7 +305,8 @@ def _draw_plan(plan: Plan) -> None:
             key=PREPARED_WIDGET,
             placeholder="Choose one",
             width=360,
-            on_change=lambda: _put_plan(prepared.get(str(session.widget_value(PREPARED_WIDGET)), "")),
+            on_change=_take_plan,
+            args=(PREPARED_WIDGET, prepared),
         )
         open_text_file("or open a file:", "teacher_file", MAX_PLAN_CHARS, _put_plan)
         st.download_button(
@@ -320,11 +322,17 @@ def _draw_plan(plan: Plan) -> None:
         )
 
 
-def _put_plan(text: str) -> None:
+def _take_plan(widget: str, plans: Mapping[str, str] | None = None) -> None:
+    """Puts the plan that was typed into a widget, or chosen there from `plans` by its name."""
     address.reapply_widgets()
+    said = str(session.widget_value(widget, ""))
+    _put_plan(said if plans is None else plans.get(said, ""))
+
+
+def _put_plan(text: str) -> None:
     if text.strip():
         desk.put_plan(text)
-        session.set_widget(PREPARED_WIDGET, None)
+        address.put({PREPARED_WIDGET: None})
 
 
 def _current_plan() -> Plan:

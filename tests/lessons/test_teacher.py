@@ -16,6 +16,7 @@ from components.shell.hidden_parts import MAX_NAMES, PARTS, parse_names
 from components.shell.qr import qr_code_html
 from models.lessons.homework import Homework, homework_from
 from models.lessons.lessons import LESSONS
+from models.lessons.plan import prepared_plans
 from models.lessons.stops import PLAYGROUND, page_of
 from models.spec import RunConfig, knobs
 from models.spec.query import PLAIN_CHARS
@@ -27,6 +28,7 @@ from tests.app_page import (
     labels,
     playground,
     press,
+    repeated,
     sound,
     unfolded,
     words,
@@ -325,6 +327,15 @@ def test_the_link_of_a_lesson_hides_its_answers_and_beside_it_stands_the_one_tha
     sound(page.run())
     assert (homework_of(page).stop, homework_of(page).hide) == ("final", ("answers", "lessons"))
     assert link_of(page, 1) == ("lessons", {"lesson": "final"})
+
+
+def test_a_browser_that_repeats_an_old_plan_takes_no_newer_back() -> None:
+    page = opened("teacher", plan="start")
+    page.text_area(key="teacher_plan").set_value("skip\nnowhere")
+    sound(page.run())
+    page = repeated(page, "selectbox", "teacher_prepared", next(iter(prepared_plans())))
+    assert page.text_area(key="teacher_plan").value.startswith(f"# {next(iter(prepared_plans()))}")
+    assert "nowhere" not in page.query_params["plan"][0]
 
 
 def test_homework_opens_the_playground_as_it_stands_or_the_link_of_any_page() -> None:
