@@ -83,8 +83,8 @@ def read(form_class: type[Form], key: str, defaults: Form | None = None, *, vari
 
 def put(key: str, *, variant: str = "", **values: Any) -> None:
     """Sets controls of a form by field, before they are drawn or in a callback."""
-    for name, value in values.items():
-        session.set_widget(_widget(key, name, variant), list(value) if isinstance(value, tuple) else value)
+    listed = {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}
+    address.put({_widget(key, name, variant): value for name, value in listed.items()})
 
 
 def draw_control(key: str, name: str, types: tuple[type, ...], knob: Knob, **options: Any) -> None:

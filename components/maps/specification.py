@@ -123,16 +123,14 @@ def _fill(spec: MapSpec) -> None:
     if MAP_FILLED.get() and session.widget_value(CHOSEN) is not None:
         return
     MAP_FILLED.put(True)
+    filled: dict[str, Any] = {CHOSEN: list(spec.arrangements), SEEDS: spec.seeds, TARGET: float(spec.target)}
     for name, axis in (("x", spec.x), ("y", spec.y)):
-        session.set_widget(f"map_{name}", axis.field)
-        session.set_widget(f"map_{name}_values", ", ".join(map(_exact_text, axis.values)))
-    session.set_widget(CHOSEN, list(spec.arrangements))
-    session.set_widget(SEEDS, spec.seeds)
-    session.set_widget(TARGET, float(spec.target))
+        filled |= {f"map_{name}": axis.field, f"map_{name}_values": ", ".join(map(_exact_text, axis.values))}
     arranged = RunConfig.arranged("pre-norm", net=str(dict(spec.base).get("net", "mlp")))
     for name in BASE:
         default = OF_ARRANGEMENT if name in ARRANGED_FIELDS else getattr(arranged, name)
-        session.set_widget(f"map_base_{name}", dict(spec.base).get(name, default))
+        filled[f"map_base_{name}"] = dict(spec.base).get(name, default)
+    address.put(filled)
     MAP_MORE.put({name: value for name, value in spec.base if name not in BASE})
 
 

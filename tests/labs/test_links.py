@@ -21,7 +21,7 @@ from models.labs.residual import WALKABLE_PLACEMENTS, WORKED_EXAMPLES
 from models.lessons.lessons import LESSONS
 from models.spec import ARRANGEMENTS
 from models.spec.query import slug
-from tests.app_page import address, back, by_link, charts, sound, walk, words
+from tests.app_page import address, back, by_link, charts, repeated, sound, walk, words
 from tests.labs_page import lab
 
 pytestmark = pytest.mark.usefixtures("trainer_in_this_process")
@@ -75,6 +75,12 @@ def test_an_example_alone_is_its_whole_address() -> None:
             page = put(page, [("selectbox", key, name)])
             assert address(page) == {"example": slug(name)}
         assert seen(linked(page_name, **address(page))) == seen(page)
+
+
+def test_a_browser_that_repeats_old_controls_keeps_the_example() -> None:
+    page = repeated(lab("normalization"), "selectbox", "normalization_preset", "four numbers")
+    assert address(page) == {"example": "four-numbers"}
+    assert page.selectbox(key="normalization_method").value == TABLES["four numbers"].method
 
 
 def test_back_finds_the_example_of_before_with_its_table_and_its_method() -> None:
