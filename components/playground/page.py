@@ -88,7 +88,7 @@ def _draw_fragment(cfg: RunConfig) -> bool:
 
 
 def _draw_player(cfg: RunConfig, others: list[tuple[str, RowProfile]], step: int) -> DeltaGenerator:
-    """Draws stack, verdict, player and charts. Returns the place of a remedy, below them.
+    """Draws stack, verdict, player, answers and charts. Returns the place of a remedy, below them.
 
     `others` are the comparison profiles with their roles at the step.
     """
@@ -110,6 +110,8 @@ def _draw_player(cfg: RunConfig, others: list[tuple[str, RowProfile]], step: int
         restore=True,
         facts=[f"seed {cfg.seed}, 1 seed"],
     )
+    if not on_projector:  # style.css puts it beside the stack
+        panels_below(NAME, "answers", [picture.answers_panel(cfg)])
     panels_below(NAME, "charts", picture.charts(cfg, others, fit, large=on_projector))
     if on_projector:
         return st.container()

@@ -1,8 +1,8 @@
-"""The playground's panels: stack, loss, and charts."""
+"""The playground's panels: stack, answers, loss, and charts."""
 
 from typing import Any
 
-from addnorm.player.declare import COLUMNS, Chart, Headline, Panel, StackPanel
+from addnorm.player.declare import COLUMNS, Chart, Digit, Headline, Panel, StackPanel
 from components.charts import figures
 from components.charts.depth import Series
 from components.charts.parts import Figure, scaled_figure
@@ -28,17 +28,15 @@ LOSS_HEIGHT = 158
 CHART_HEIGHT = 276
 PATHS_HEIGHT = 230
 MAP_HEIGHT = 220
+ANSWERS_HEIGHT = 270
+MISTAKES_HEIGHT = 380
 # Track by title.
 PROFILES = {"Signal by depth": "act_rms", "Gradient by depth": "grad_rms"}
 MAPS = {"Signal by layer and step": "act_rms", "Gradient by layer and step": "grad_rms"}
 WEIGHTS_AND_SAMPLES = "Weights and samples"
 LAYER_AND_STEP = "Layer and step"
 PANELS = (WEIGHTS_AND_SAMPLES, LAYER_AND_STEP, "What the net says")
-ANSWERS = {  # title and height of a net's answers, by kind of task
-    "points": ("Decision regions", 380),
-    "image": ("Digit mistakes", 380),
-    "sequence": ("Input, target and answer", 300),
-}
+ANSWERS = {"points": "Decision regions", "sequence": "Input, target and answer"}  # a chart's title by kind of task
 
 
 def stack_panel(cfg: RunConfig, fit: int = 0, *, toggles: bool = False, height: int = STACK_HEIGHT) -> StackPanel:
@@ -60,7 +58,7 @@ def loss_chart(cfg: RunConfig, fit: int, *, large: bool) -> Panel:
 
 
 def charts(cfg: RunConfig, others: list[tuple[str, RowProfile]], fit: int, *, large: bool) -> list[Panel]:
-    """A language model's text, signal and gradient by depth, and sample paths.
+    """Signal and gradient by depth, and sample paths; on a projector a language model's text instead of these.
 
     The charts have no sentences, because the verdict describes them. `others` are comparison profiles with their
     roles. `large` is for a projector: enlarged, without sample paths.
@@ -75,13 +73,24 @@ def charts(cfg: RunConfig, others: list[tuple[str, RowProfile]], fit: int, *, la
         if not others:
             figure["layout"]["margin"]["t"] = TITLE_MARGIN
         drawn.append(Chart(title, span=span, figure=figure, height=height, fit=fit))
-    texts = [text_panel()] if is_language_model(cfg) else []
-    return [*texts, *drawn] if large else [*texts, *drawn, sample_paths_panel(PATHS_HEIGHT, span)]
+    if not large:
+        return [*drawn, sample_paths_panel(PATHS_HEIGHT, span)]
+    return [text_panel(), *drawn] if is_language_model(cfg) else drawn
+
+
+def answers_panel(cfg: RunConfig) -> Panel:
+    """What the net answers, as a picture: decision regions, digits as it reads them, sequences, or a text."""
+    kind = TASKS[cfg.task].kind
+    if kind == "text":
+        return text_panel()
+    if kind == "image":
+        return Digit("Ten unseen digits, as the net reads them", which=list(range(10)))
+    return Chart(ANSWERS[kind], span=COLUMNS, sentence="answers", height=ANSWERS_HEIGHT)
 
 
 def panel_names(cfg: RunConfig) -> tuple[str, ...]:
-    """The panels of a net that open on demand. A language model has no panel of answers: its text is always shown."""
-    return (WEIGHTS_AND_SAMPLES, LAYER_AND_STEP) if is_language_model(cfg) else PANELS
+    """The panels of a net that open on demand; images alone have one of mistakes."""
+    return PANELS if TASKS[cfg.task].kind == "image" else (WEIGHTS_AND_SAMPLES, LAYER_AND_STEP)
 
 
 def panel_charts(cfg: RunConfig, others: list[tuple[str, RowProfile]], fit: int, name: str) -> list[Panel]:
@@ -90,13 +99,13 @@ def panel_charts(cfg: RunConfig, others: list[tuple[str, RowProfile]], fit: int,
         return _weights_and_samples(cfg, others, fit)
     if name == LAYER_AND_STEP:
         return _maps(cfg, fit)
-    return _answers(cfg)
+    return [Chart("Digit mistakes", span=COLUMNS, sentence="answers", height=MISTAKES_HEIGHT)]
 
 
 def file_panels(cfg: RunConfig) -> tuple[list[Panel], ...]:
     """The panels over, in and under the player of a file: those of the page, with every panel open."""
     verdict: list[Panel] = [] if is_hidden("verdict") else [Headline(help=thresholds())]
-    below = charts(cfg, [], 0, large=False)
+    below = [answers_panel(cfg), *charts(cfg, [], 0, large=False)]
     for name in panel_names(cfg):
         below += panel_charts(cfg, [], 0, name)
     return [stack_panel(cfg), *verdict], [loss_chart(cfg, 0, large=False)], below
@@ -129,8 +138,3 @@ def _maps(cfg: RunConfig, fit: int) -> list[Panel]:
         Chart(title, span=6, figure=figures.step_map(title, track, sites, cfg.steps), height=MAP_HEIGHT, fit=fit)
         for title, track in MAPS.items()
     ]
-
-
-def _answers(cfg: RunConfig) -> list[Panel]:
-    title, height = ANSWERS[TASKS[cfg.task].kind]
-    return [Chart(title, span=COLUMNS, sentence="answers", height=height)]

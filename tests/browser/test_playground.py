@@ -8,6 +8,7 @@ from playwright.sync_api import expect
 
 from tests.browser.page import (
     NAMES,
+    PHONE,
     PROFILES,
     address,
     arrange,
@@ -15,6 +16,7 @@ from tests.browser.page import (
     chart,
     choose,
     drawn,
+    laid_out,
     line,
     link,
     press,
@@ -66,15 +68,27 @@ def test_each_verdict_names_its_step_and_where_to_look_goes_when_training_begins
     expect(look).to_be_visible()
 
 
-def test_the_stack_the_player_and_most_of_both_charts_stand_in_the_first_screen(visitors):
+def test_net_loss_answers_and_profiles_share_the_first_screen(visitors):
     page = settled(visitors("/playground"))
-    expect(page.get_by_role("group", name="Signal and gradient, block by block")).to_be_in_viewport(ratio=1)
-    expect(page.get_by_role("img", name="Block diagram: mlp, pre-norm")).to_be_in_viewport(ratio=1)
-    expect(page.locator(".player-headline").first).to_be_in_viewport(ratio=1)
-    expect(scrubber(page)).to_be_in_viewport(ratio=1)
+    stack, loss = page.get_by_role("group", name="Signal and gradient, block by block"), scrubber(page)
+    answers = page.get_by_role("img", name=re.compile(r"^A \d, read as \d"))
+    expect(answers).to_have_count(10)
+    laid_out(page, stack, page.locator(".player-headline").first, button(page, "Train"), loss, *answers.all())
+    left = stack.bounding_box()
+    for part in (answers.first, chart(page, "Loss")):
+        assert part.bounding_box()["x"] > left["x"] + left["width"]
     assert chart(page, "Loss").evaluate("el => el._fullLayout._size.h") >= 110
     for name in PROFILES:
-        expect(chart(page, name)).to_be_in_viewport(ratio=2 / 3)
+        expect(chart(page, name)).to_be_in_viewport(ratio=1 / 4)
+
+
+def test_a_phone_shows_net_train_loss_answers_and_profiles_in_this_order(visitors):
+    page = settled(drawn(visitors("/playground", **PHONE)))
+    expect(button(page, "Train")).to_be_in_viewport(ratio=0.99)
+    parts = [page.get_by_role("group", name="Signal and gradient, block by block"), chart(page, "Loss")]
+    parts += [page.get_by_role("img", name=re.compile(r"^A 0, read as \d")), *(chart(page, name) for name in PROFILES)]
+    tops = [part.bounding_box()["y"] for part in parts]
+    assert tops == sorted(tops)
 
 
 def test_a_pause_holds_the_row_and_nothing_is_sent_any_more(visitors):

@@ -253,15 +253,17 @@ def test_every_task_shows_what_the_net_says(task, net):
     frame = log.trace().frame_at(1)
     assert f"held-out accuracy {frame.held_out_accuracy:.1%}" in sentences_at(cfg, log.trace(), 1)["answers"]
     picture = frame_json(cfg, frame)["picture"]
+    on_demand = ["Weights and samples", "Layer and step", *(["What the net says"] if kind == "image" else [])]
+    assert page.get_by_key("panel").options == on_demand
     if kind == "text":
         assert set(panels(page, "text")) == {"What the net writes"}
-        assert page.get_by_key("panel").options == ["Weights and samples", "Layer and step"]
         assert not page.info
         assert (picture["prompt"], picture["sample"]) == (frame.picture["prompt"], frame.picture["sample"])
     else:
         chart = {"image": "Digit mistakes", "points": "Decision regions", "sequence": "Input, target and answer"}
         assert panels(page, "chart")[chart[kind]]["figure"] is None
         assert picture["data"]
+        assert len(panels(page, "digit")) == (kind == "image")
 
 
 def test_a_visitor_who_walks_away_and_back_finds_what_was_set():
