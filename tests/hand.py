@@ -44,12 +44,17 @@ def dynamic_tanh(x: Tensor, norm: nn.Module, eps: float) -> Tensor:
     return norm.weight * tanh(norm.alpha * x) + norm.bias
 
 
+def dynamic_erf(x: Tensor, norm: nn.Module, eps: float) -> Tensor:
+    return norm.weight * torch.erf(norm.alpha * x + norm.shift) + norm.bias
+
+
 NORMS = {
     "none": lambda x, norm, eps: x,
     "layer norm": layer_norm,
     "rms norm": rms_norm,
     "batch norm": batch_norm,
     "dynamic tanh": dynamic_tanh,
+    "dynamic erf": dynamic_erf,
 }
 
 # --- activations ---

@@ -23,7 +23,7 @@ Values = tuple[object, ...]
 GRID: Mapping[str, Values] = {
     "residual": (True, False),
     "placement": tuple(PLACEMENTS),
-    "norm": tuple(NORMS),
+    "norm": tuple(norm for norm in NORMS if norm != "dynamic erf"),
     "activation": tuple(ACTIVATIONS),
     "layers_per_branch": (1, 2),
     "branch_scale": (0.1, 1.0, 2.0, "1/sqrt(depth)", "zero gate", "layer scale"),

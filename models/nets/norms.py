@@ -19,6 +19,20 @@ class DynamicTanh(nn.Module):
         return self.weight * torch.tanh(self.alpha * x) + self.bias
 
 
+class DynamicErf(nn.Module):
+    """gain * erf(alpha x + shift) + bias: (..., D) -> (..., D), with one learned alpha and shift (Derf, 2512.10938)."""
+
+    def __init__(self, width: int, affine: bool = True, alpha: float = 0.5, shift: float = 0.0) -> None:
+        super().__init__()
+        self.alpha = nn.Parameter(torch.tensor(alpha))
+        self.shift = nn.Parameter(torch.tensor(shift))
+        self.weight = nn.Parameter(torch.ones(width), requires_grad=affine)
+        self.bias = nn.Parameter(torch.zeros(width), requires_grad=affine)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.weight * torch.erf(self.alpha * x + self.shift) + self.bias
+
+
 class TokenBatchNorm(nn.BatchNorm1d):
     """Batch norm per feature over B and T: (B, T, D) -> (B, T, D); running statistics in eval mode.
 
@@ -35,6 +49,7 @@ NORMS: dict[str, Callable[[int, float, bool], nn.Module]] = {
     "rms norm": lambda width, eps, affine: nn.RMSNorm(width, eps, elementwise_affine=affine),
     "batch norm": lambda width, eps, affine: TokenBatchNorm(width, eps, affine=affine),
     "dynamic tanh": lambda width, eps, affine: DynamicTanh(width, affine),
+    "dynamic erf": lambda width, eps, affine: DynamicErf(width, affine),
 }
 
 

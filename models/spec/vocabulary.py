@@ -55,6 +55,13 @@ NORMS: dict[str, NormEntry] = {
         short="DyT",
         code="DynamicTanh({width}{switch})",
     ),
+    "dynamic erf": NormEntry(
+        r"\gamma\odot\operatorname{erf}(\alpha x+s)+\beta",
+        "Chen 2025 (Derf), 2512.10938",
+        symbol=r"\operatorname{Derf}",
+        short="Derf",
+        code="DynamicErf({width}{switch})",
+    ),
 }
 
 ACTIVATIONS: dict[str, ActivationEntry] = {

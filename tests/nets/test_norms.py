@@ -37,10 +37,10 @@ def test_torch_agrees_with_the_norms():
 
 
 @pytest.mark.parametrize("name", REAL_NORMS)
-def test_affine_off_leaves_the_bare_norm_and_nothing_to_learn_but_the_slope_of_dynamic_tanh(name):
+def test_affine_off_leaves_the_bare_norm_and_nothing_to_learn_but_what_is_inside(name):
     norm = build_norm(name, 8, hand.EPS, affine=False).double()
     learned = [key for key, parameter in norm.named_parameters() if parameter.requires_grad]
-    assert learned == (["alpha"] if name == "dynamic tanh" else [])
+    assert learned == {"dynamic tanh": ["alpha"], "dynamic erf": ["alpha", "shift"]}.get(name, [])
     ones = build_norm(name, 8, hand.EPS).double()
     hand.assert_close(norm(hand.stream_of()), ones(hand.stream_of()))
 
@@ -75,6 +75,15 @@ def test_dynamic_tanh_starts_with_slope_one_half_and_knows_no_statistics():
     hand.assert_close(norm(x), hand.tanh(0.5 * x))
     hand.assert_close(norm(x)[1:, 2:], norm(x[1:, 2:]))
     assert norm.alpha.requires_grad
+
+
+def test_dynamic_erf_starts_as_its_authors_code():
+    """Slope 0.5, shift 0, gain 1 and bias 0 of ViT/dynamic_erf.py, by the error function of another library."""
+    norm, x = build_norm("dynamic erf", 8).double(), hand.stream_of()
+    hand.assert_close(norm(x), x.clone().apply_(lambda one: math.erf(0.5 * one)))
+    with torch.no_grad():
+        norm.shift.fill_(-0.3)
+    hand.assert_close(norm(x), x.clone().apply_(lambda one: math.erf(0.5 * one - 0.3)))
 
 
 def test_running_statistics_after_k_steps_weigh_the_new_batch_by_a_tenth_and_are_unbiased():

@@ -23,7 +23,7 @@ class GradientNoise:
 
 @dataclass(frozen=True)
 class Gains:
-    """Learned factors: gates of the branches, gains of the norms, slopes of dynamic tanh."""
+    """Learned factors: gates of the branches, gains of the norms, slopes of dynamic tanh and erf."""
 
     gates: np.ndarray  # mean, least and greatest of each branch's gate, (M, 3); NaN without a gate
     gain_names: tuple[str, ...]  # (K,)

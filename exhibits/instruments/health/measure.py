@@ -8,7 +8,7 @@ from addnorm.probe import accumulate_dtype
 from exhibits.instruments.health.answer import HEALTH, AdamState, Gains, GradientNoise, Health
 from models.instruments import on_snapshot
 from models.nets import Net
-from models.nets.norms import NORM_TYPES, DynamicTanh
+from models.nets.norms import NORM_TYPES, DynamicErf, DynamicTanh
 from models.nets.sublayer import Gate
 from models.spec import RunConfig
 from models.spec.knob import check_integer
@@ -75,7 +75,7 @@ def signal_and_noise(mean_square: np.ndarray, square_of_mean: np.ndarray, parts:
 
 
 def gates_and_gains(net: Net) -> Gains:
-    """Learned gate of each branch, gains of each norm that learns them, and slope of each dynamic tanh."""
+    """Learned gate of each branch, gains of each norm that learns them, and slope of each dynamic tanh or erf."""
     gates = [getattr(sublayer, "scale", None) for sublayer in net.stream.sublayers]
     norms = [
         (name.removeprefix("stream.blocks."), part)
@@ -84,7 +84,7 @@ def gates_and_gains(net: Net) -> Gains:
     ]
     gains = [(name, getattr(part, "weight", None)) for name, part in norms]
     learned = [(name, gain) for name, gain in gains if isinstance(gain, Tensor) and gain.requires_grad]
-    slopes = [(name, part.alpha.item()) for name, part in norms if isinstance(part, DynamicTanh)]
+    slopes = [(name, part.alpha.item()) for name, part in norms if isinstance(part, DynamicTanh | DynamicErf)]
     return Gains(
         gates=_spreads([gate.gate if isinstance(gate, Gate) else None for gate in gates]),
         gain_names=tuple(name for name, _ in learned),

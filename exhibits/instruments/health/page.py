@@ -126,14 +126,14 @@ def _gate_charts(measured: Measured[Health]) -> list[Figure]:
 
 
 def _gain_charts(measured: Measured[Health]) -> list[Figure]:
-    """Gains of the norms by block and slopes of dynamic tanh, if there are any."""
+    """Gains of the norms by block and slopes of dynamic tanh or erf, if there are any."""
     gains, blocks = measured.value.gains, block_names(remaining_blocks(measured.cfg))
     charts = []
     if len(gains.gains):
         spread = by_block(blocks, gains.gain_names, gains.gains)
         charts.append(spread_chart("Norm gains by block", "gain γ", list(blocks), spread, 1.0, hue=NORM))
     if len(gains.slopes):
-        title = "Slope of dynamic tanh"
+        title = "Slope inside the norms"
         series = [Series("slope α", gains.slopes)]
         charts.append(
             linear_profile(title=title, unit="α", hue=NORM, sites=gains.slope_names, series=series, guides=[0.5])

@@ -124,6 +124,7 @@ def test_signal_and_noise_of_every_arrangement_add_up_to_the_gradient_of_the_log
     "other",
     [
         {"norm": "dynamic tanh"},
+        {"norm": "dynamic erf"},
         {"norm": "none"},
         {"residual": False},
         {"affine": False},
@@ -138,7 +139,7 @@ def test_other_parts_are_measured_too(other):
     gone = "overrides" in other
     assert np.isnan(found.snr).tolist() == [gone, False]
     assert np.isfinite(found.noise_trace)
-    assert (len(gained.slopes) > 0) == (other.get("norm") == "dynamic tanh")
+    assert (len(gained.slopes) > 0) == (other.get("norm") in ("dynamic tanh", "dynamic erf"))
     assert (len(gained.gains) == 0) == (other.get("norm") == "none" or "affine" in other)
 
 
