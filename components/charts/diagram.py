@@ -124,6 +124,7 @@ dominant-baseline:central}}
 .diagram-place>.diagram-phone{{display:none}}
 @media(max-width:640px){{.diagram-place>.diagram-phone{{display:block}}.diagram-phone+.block-diagram{{display:none}}}}
 """
+SCALARS = "λ x + μ x₀"  # what a block with learned scalars reads
 IN_ATTENTION = ("rotary", "relative bias", "alibi")  # position encodings inside attention
 MIN_SCALE = 0.86  # smallest scale of a FULL drawing at which its text is readable
 
@@ -174,6 +175,8 @@ def block_diagram(cfg: RunConfig, block: int | None = None) -> str:
     drawing = Drawing()
     drawing.text("x", drawing.x + 4, FULL.skip_y)
     drawing.x += 14
+    if cfg.stack == "learned scalars":
+        drawing.box(SCALARS, FULL.skip_y, "scale")
     if cfg.stack == "dlcl":
         drawing.box(_weighted_sum(cfg), FULL.skip_y, "scale")
     for sublayer in net.block_sublayers(block):
@@ -212,6 +215,8 @@ def small_diagram(cfg: RunConfig, block: int, size: Size = TERSE) -> str:
     width = 0.0
     for row, sublayer in enumerate(net.block_sublayers(block)):
         drawing = Drawing(x=MARGIN, size=size)
+        if cfg.stack == "learned scalars" and not row:
+            drawing.box(SCALARS, size.skip_y, "scale")
         fork, join = _draw_sublayer(drawing, cfg, sublayer, slots)
         end = drawing.x + size.step + size.number_room
         if size is COMPACT and sublayer is net.sublayers[-1]:

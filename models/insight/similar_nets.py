@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from models.insight.words import number
-from models.spec import ACTIVATIONS, INITS, NET_DEFAULTS, NORMS, PLACEMENTS, STACKS, RunConfig, knobs
+from models.spec import ACTIVATIONS, INITS, NET_DEFAULTS, NORMS, PLACEMENTS, RunConfig, knobs
 from models.spec.cautions import config_caution
 from models.spec.overrides import mix_ln_overrides
 from models.spec.schedule import learning_rate_sum
@@ -29,7 +29,7 @@ GRID: Mapping[str, Values] = {
     "branch_scale": (0.1, 1.0, 2.0, "1/sqrt(depth)", "zero gate", "layer scale"),
     "skip_scale": (0.5, 0.8, 1.0, 1.5, 2.0, "1/sqrt(2)", "deepnorm", "depth"),
     "input_scale": ("one", "1/sqrt(block)"),
-    "stack": tuple(STACKS),
+    "stack": ("single", "residual", "dlcl"),
     "skip_repeats": (1, 2),
     "qk_norm": (False, True),
     "init": tuple(INITS),

@@ -16,6 +16,7 @@ from models.spec import INITS, NORMS, RunConfig, knobs, plan
 from models.spec.knob import Matrix
 from models.spec.parametrization import branch_gain
 from models.spec.plan import SublayerPlan, activations_of, is_one_layer
+from models.spec.vocabulary import ONE_STREAM
 
 
 def weight_variance(init: str, inputs: int, outputs: int, *, last: bool, sublayers: int) -> float:
@@ -139,7 +140,7 @@ def factor_per_sublayer(profile: np.ndarray) -> float:
 
 def _no_law_reason(cfg: RunConfig, sublayers: tuple[SublayerPlan, ...]) -> str:
     """Why no law is known; empty if there is one."""
-    if cfg.stack != "single":
+    if cfg.stack not in ONE_STREAM:  # learned scalars start at 1 and 0, which is the single stream
         return f"no law is known for a stack that joins blocks in another way ({cfg.stack})"
     if cfg.skip_repeats > 1:
         return "no law is known for recursive skips"

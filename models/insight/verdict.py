@@ -53,6 +53,7 @@ from models.insight.words import (
 from models.spec import TASKS, RunConfig, plan
 from models.spec.plan import activations_of, has_dropout, norms_of, uses_batch_statistics
 from models.spec.tasks import needs_attention, predicts_every_token
+from models.spec.vocabulary import ONE_STREAM
 from models.trace import Frame, Trace, site_in_words
 
 # Factors by which the signal that the head reads is larger or smaller than at its start. With Adam they are wider: its
@@ -327,7 +328,7 @@ class NetState:
         if self.frame:
             size, difference, self.directions = map(float, self.frame.head_input)
             self.cosine = self.frame.sample_cosine
-        reads_stream = self.cfg.stack == "single" and plan(self.cfg).final_norm == "none"
+        reads_stream = self.cfg.stack in ONE_STREAM and plan(self.cfg).final_norm == "none"
         self.head_size = stream_end if reads_stream else size  # every row has the stream, only frames have `size`
         # Vectors with a mean cosine of COLLAPSED differ by this share of their size.
         min_difference = math.sqrt(1 - COLLAPSED) * min(self.head_size, 1.0)
@@ -427,7 +428,7 @@ def _risks(state: NetState) -> Iterator[str]:
     if state.gradient_growth > BORDERLINE_DECADES and not state.fully_normed:
         yield "the gradient grows on its way back"
     cfg = state.cfg
-    sublayers = plan(cfg).sublayers if cfg.stack == "single" else ()
+    sublayers = plan(cfg).sublayers if cfg.stack in ONE_STREAM else ()
     active = [sublayer for sublayer in sublayers if not sublayer.identity]
     bare = sum(not sublayer.skip for sublayer in active)
     if bare >= MIN_BARE_SUBLAYERS:
@@ -551,7 +552,7 @@ def _inert(state: NetState) -> Verdict | None:
     if can_open and not state.row:
         return Verdict("inert", f"{seen} yet; training can switch them on.")
     norms = {plan(state.cfg).final_norm, *(sublayer.norm_add for sublayer in sublayers)}
-    is_linear = state.cfg.stack == "single" and norms == {"none"}
+    is_linear = state.cfg.stack in ONE_STREAM and norms == {"none"}
     effect = "the net is linear in effect" if is_linear else "only norms bend what the net computes"
     outlook = " so far"
     if state.learned:

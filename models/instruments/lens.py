@@ -13,7 +13,7 @@ from torch import Tensor
 from addnorm.probe import accumulate_dtype
 from models.answers import Lens
 from models.instruments.attention import attention_in, attention_parts
-from models.nets.stacks import DLCLStack, ResiDualStack, Stack
+from models.nets.stacks import DLCLStack, ResiDualStack, ScalarStack, Stack
 from models.spec import TASKS, RunConfig
 from models.spec.knob import check_integer
 from models.spec.plan import uses_batch_statistics
@@ -125,7 +125,12 @@ def _layer_sums(net: Stack, points: list[Tensor], _branches: list[Tensor]) -> li
 
 
 HeadInputs = Callable[[Stack, list[Tensor], list[Tensor]], list[Tensor | None]]
-HEAD_INPUTS: dict[type[Stack], HeadInputs] = {Stack: _one_stream, ResiDualStack: _two_streams, DLCLStack: _layer_sums}
+HEAD_INPUTS: dict[type[Stack], HeadInputs] = {
+    Stack: _one_stream,
+    ScalarStack: _one_stream,
+    ResiDualStack: _two_streams,
+    DLCLStack: _layer_sums,
+}
 
 
 # --- texts ---

@@ -21,6 +21,7 @@ from models.nets.branches import Attention, RelativeBias
 from models.nets.build import Net
 from models.nets.embedding import Positions
 from models.nets.norms import NORM_TYPES, TokenBatchNorm
+from models.nets.stacks import LearnedScalars
 from models.nets.sublayer import Dropout, Gate
 
 
@@ -205,6 +206,7 @@ LEAVES: dict[type[nn.Module], Callable[..., nn.Module]] = {
     RelativeBias: _stack_broadcasting,
     TokenBatchNorm: StackedBatchNorm,
     Gate: _stack_broadcasting,
+    LearnedScalars: _stack_broadcasting,
     Dropout: StackedDropout,
     nn.ParameterList: _stack_parameter_lists,
 }

@@ -1,4 +1,4 @@
-"""Stacks of blocks: one stream, ResiDual's two streams, or DLCL's weighted sums over all earlier blocks."""
+"""Stacks of blocks: one stream, bare or with learned scalars, ResiDual's two, and DLCL's sums over earlier blocks."""
 
 from collections.abc import Callable, Mapping, Sequence
 
@@ -43,6 +43,34 @@ class Stack(nn.Module):
         return x
 
 
+class LearnedScalars(nn.Module):
+    """resid_lambda x + x0_lambda x0, (..., D), with two learned numbers that start at 1 and 0 (nanochat's gpt.py)."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.resid_lambda = nn.Parameter(torch.ones(1))
+        self.x0_lambda = nn.Parameter(torch.zeros(1))
+
+    def forward(self, x: Tensor, x0: Tensor) -> Tensor:
+        return self.resid_lambda * x + self.x0_lambda * x0
+
+
+class ScalarStack(Stack):
+    """x <- resid_lambda x + x0_lambda x0 before each block, with the start x0 of the stream."""
+
+    def __init__(self, blocks: Blocks, norm: Callable[[], nn.Module]) -> None:
+        super().__init__(blocks, norm)
+        self.scalars = nn.ModuleList(LearnedScalars() for _ in blocks)
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = x0 = self.start_tap(x)
+        for scalars, block in zip(self.scalars, self.blocks.values(), strict=True):
+            x = scalars(x, x0)
+            for sublayer in block.values():  # type: ignore[operator]
+                x = sublayer(x)
+        return x
+
+
 class ResiDualStack(Stack):
     """y <- y + f(x), x <- N(x + f(x)), y_0 = x_0; output x_M + N(y_M) (Xie 2023, 2304.14802)."""
 
@@ -83,4 +111,9 @@ class DLCLStack(Stack):
         return torch.einsum("...k,k...td->...td", self.weights[index], torch.stack(normed))
 
 
-STACKS: dict[str, type[Stack]] = {"single": Stack, "residual": ResiDualStack, "dlcl": DLCLStack}
+STACKS: dict[str, type[Stack]] = {
+    "single": Stack,
+    "learned scalars": ScalarStack,
+    "residual": ResiDualStack,
+    "dlcl": DLCLStack,
+}

@@ -93,6 +93,9 @@ def reference_step_cost(cfg: RunConfig) -> StepCost:
         terms = cfg.depth**2 / 2
         fixed += PER_TERM * terms + PER_NORM * (cfg.depth + 1)
         growing += elements * (PER_TERM_ELEMENT * terms + PER_NORMED_ELEMENT * (cfg.depth + 1))
+    elif cfg.stack == "learned scalars":
+        fixed += 2 * PER_FACTOR * cfg.depth
+        growing += 3 * PER_COSTLY_ELEMENT * elements * cfg.depth
     elif cfg.stack == "residual":
         growing += PER_ELEMENT * elements * cfg.sublayers
     return StepCost(fixed, growing)

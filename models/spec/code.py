@@ -32,6 +32,8 @@ def block_code(cfg: RunConfig, block: int | None = None) -> str:
     for sublayer in sublayers:
         if sublayer.kind == "attn" and not sublayer.identity:
             lines += [*_attention_lines(cfg, sublayer), ""]
+    if cfg.stack == "learned scalars":
+        lines.append("x = resid_lambda * x + x0_lambda * x0  # two learned numbers of this block, 1 and 0 at first")
     if cfg.stack == "dlcl":
         lines.append("x = sum(w[k] * normed[k] for k in range(len(normed)))  # of all earlier blocks")
     for index, sublayer in enumerate(sublayers, 1):

@@ -5,13 +5,14 @@ from models.spec.knob import Entry
 from models.spec.parametrization import BASE_DEPTH, BASE_WIDTH, branch_factor, output_factor, score_scale
 from models.spec.plan import SublayerPlan, has_dropout, is_one_layer, plan
 from models.spec.scales import BRANCH_SCALES, SKIP_SCALES
-from models.spec.vocabulary import NORMS
+from models.spec.vocabulary import NORMS, ONE_STREAM, STACKS
 
 
 def equation(cfg: RunConfig, block: int | None = None) -> str:
     """LaTeX of a block, by default the last: its sublayer, its branches, and the rule of the stack."""
     sublayers = plan(cfg).active_sublayers(block or cfg.depth)
-    lines = [rf"x \leftarrow {sublayer_equation(cfg, sublayers[-1])}"]
+    lines = [STACKS[cfg.stack].formula] if cfg.stack == "learned scalars" else []
+    lines += [rf"x \leftarrow {sublayer_equation(cfg, sublayers[-1])}"]
     lines += [line for sublayer in sublayers if not sublayer.identity for line in _branch_lines(cfg, sublayer)]
     if has_dropout(cfg):
         lines += [r"\operatorname{D}_p(z) = m \odot z/(1-p)", r"m_i = 0\text{ with probability }p\text{, else }1"]
@@ -33,7 +34,7 @@ def _logits_lines(cfg: RunConfig, stack_output: str) -> list[str]:
     """The equation of the logits; none where it is only W x_M."""
     final_norm = plan(cfg).final_norm
     factor = rf"\tfrac{{{BASE_WIDTH}}}{{{cfg.width}}}\," if output_factor(cfg) != 1 else ""
-    if not factor and final_norm == "none" and cfg.stack == "single":
+    if not factor and final_norm == "none" and cfg.stack in ONE_STREAM:
         return []
     if final_norm != "none":
         head_input = norm_latex(final_norm, stack_output)

@@ -7,7 +7,7 @@ from models.spec.config import RunConfig
 from models.spec.parametrization import branch_factor
 from models.spec.placement import PLACEMENTS
 from models.spec.scales import GATES, initial_gate, scale_value
-from models.spec.vocabulary import NORMS
+from models.spec.vocabulary import NORMS, ONE_STREAM
 
 SUBLAYER_KINDS = {"mlp": ("mlp",), "transformer": ("attn", "ffn")}
 
@@ -97,7 +97,7 @@ def norms_of(cfg: RunConfig) -> set[str]:
     stack_plan = plan(cfg)
     norms = {norm for sublayer in stack_plan.sublayers if not sublayer.identity for norm in sublayer.norms}
     norms.add(stack_plan.final_norm)
-    if cfg.stack != "single":
+    if cfg.stack not in ONE_STREAM:
         norms.add(cfg.norm)
     return norms - {"none"}
 

@@ -188,9 +188,15 @@ MASKS = {
 
 STACKS = {
     "single": Entry(),
+    "learned scalars": Entry(
+        r"x\leftarrow \lambda_l\,x+\mu_l\,x_0\text{ before block }l",
+        "Jordan 2024, modded-nanogpt; Karpathy 2026, nanochat",
+    ),
     "residual": Entry(r"x\leftarrow N(x+f(x)),\; y\leftarrow y+f(x),\; x_M+N(y_M)", "Xie 2023, 2304.14802"),
     "dlcl": Entry(r"x_{l+1}=\sum_{k\le l} W_{l+1,k}\,N(y_k)", "Wang 2019, 1906.01787"),
 }
+
+ONE_STREAM = ("single", "learned scalars")  # stacks whose end the head reads, as long as no further norm joins streams
 
 DEVICES = {
     "auto": Entry(),

@@ -5,6 +5,7 @@ import math
 import pytest
 import torch
 
+from models.insight.theory import law
 from models.nets import build_model
 from models.spec import RunConfig
 from tests import hand
@@ -62,6 +63,27 @@ def test_dlcl_starts_with_the_average_of_what_it_sums_and_learns_it():
     for row, weights in enumerate(stream.weights, start=1):
         assert weights.requires_grad
         torch.testing.assert_close(weights.detach(), torch.full((row,), 1 / row))
+
+
+@both_nets
+def test_learned_scalars_weigh_the_stream_and_its_start(net):
+    """nanochat's gpt.py: x = resid_lambdas[i] * x + x0_lambdas[i] * x0, then the block."""
+    stream = arranged("pre-norm", net, stack="learned scalars").stream
+    x = x0 = hand.stream_of()
+    for scalars, block in zip(stream.scalars, stream.blocks.values(), strict=True):
+        x = scalars.resid_lambda * x + scalars.x0_lambda * x0
+        for module in block.values():
+            x = hand.sublayer(x, module, kind_of(module), placement="pre-norm", norm="layer norm")
+    hand.assert_close(stream(x0), x)
+
+
+@both_nets
+def test_learned_scalars_start_as_the_single_stream(net):
+    fields = {"depth": 3, **NETS[net]}
+    single, scaled = (build_model(RunConfig(stack=stack, **fields)).stream for stack in ("single", "learned scalars"))
+    x = hand.stream_of().float()
+    assert torch.equal(single(x), scaled(x))
+    assert law(RunConfig(stack="learned scalars")).mean_square == pytest.approx(law(RunConfig()).mean_square)
 
 
 @both_nets

@@ -23,13 +23,14 @@ class GradientNoise:
 
 @dataclass(frozen=True)
 class Gains:
-    """Learned factors: gates of the branches, gains of the norms, slopes of dynamic tanh and erf."""
+    """Learned factors: gates of the branches, gains of the norms, slopes of dynamic tanh and erf, the stream's."""
 
     gates: np.ndarray  # mean, least and greatest of each branch's gate, (M, 3); NaN without a gate
     gain_names: tuple[str, ...]  # (K,)
     gains: np.ndarray  # mean, least and greatest of each norm's, (K, 3)
     slope_names: tuple[str, ...]
     slopes: np.ndarray  # one per name
+    scalars: np.ndarray  # resid_lambda and x0_lambda of each block, (L, 2); (0, 2) in other stacks
 
 
 @dataclass(frozen=True)

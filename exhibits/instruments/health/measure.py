@@ -75,7 +75,7 @@ def signal_and_noise(mean_square: np.ndarray, square_of_mean: np.ndarray, parts:
 
 
 def gates_and_gains(net: Net) -> Gains:
-    """Learned gate of each branch, gains of each norm that learns them, and slope of each dynamic tanh or erf."""
+    """Learned gate of each branch, gains of each norm that has any, slopes of dynamic tanh or erf, and scalars."""
     gates = [getattr(sublayer, "scale", None) for sublayer in net.stream.sublayers]
     norms = [
         (name.removeprefix("stream.blocks."), part)
@@ -85,12 +85,14 @@ def gates_and_gains(net: Net) -> Gains:
     gains = [(name, getattr(part, "weight", None)) for name, part in norms]
     learned = [(name, gain) for name, gain in gains if isinstance(gain, Tensor) and gain.requires_grad]
     slopes = [(name, part.alpha.item()) for name, part in norms if isinstance(part, DynamicTanh | DynamicErf)]
+    scalars = [(one.resid_lambda.item(), one.x0_lambda.item()) for one in getattr(net.stream, "scalars", [])]
     return Gains(
         gates=_spreads([gate.gate if isinstance(gate, Gate) else None for gate in gates]),
         gain_names=tuple(name for name, _ in learned),
         gains=_spreads([gain for _, gain in learned]),
         slope_names=tuple(name for name, _ in slopes),
         slopes=np.array([slope for _, slope in slopes], np.float32),
+        scalars=np.array(scalars, np.float32).reshape(-1, 2),
     )
 
 

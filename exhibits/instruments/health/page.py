@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 import streamlit as st
 
-from components.charts.colour import GRADIENT, NORM, RED, WEIGHTS
+from components.charts.colour import GRADIENT, NORM, RED, SIGNAL, WEIGHTS
 from components.charts.depth import Series, depth_profile, linear_profile, named_series
 from components.charts.parts import Figure, numbers
 from components.instruments.panel import InstrumentPanel, Measured, block_names, remaining_blocks
@@ -41,7 +41,7 @@ def draw(panel: InstrumentPanel) -> None:
     if measured is None:
         return
     _draw_micro_batches(measured)
-    learned = [*_gate_charts(measured), *_gain_charts(measured), *_adam_charts(measured)]
+    learned = [*_gate_charts(measured), *_scalar_charts(measured), *_gain_charts(measured), *_adam_charts(measured)]
     if learned:
         panel.row(*learned)
     gains = measured.value.gains
@@ -139,6 +139,17 @@ def _gain_charts(measured: Measured[Health]) -> list[Figure]:
             linear_profile(title=title, unit="α", hue=NORM, sites=gains.slope_names, series=series, guides=[0.5])
         )
     return charts
+
+
+def _scalar_charts(measured: Measured[Health]) -> list[Figure]:
+    """The learned scalars by block, if there are any."""
+    scalars = measured.value.gains.scalars
+    if not len(scalars):
+        return []
+    series = [Series("resid_lambda, of x", scalars[:, 0]), Series("x0_lambda, of x0", scalars[:, 1], "other")]
+    blocks = block_names(range(1, measured.cfg.depth + 1))
+    title, guides = "Learned scalars by block", [0.0, 1.0]
+    return [linear_profile(title=title, unit="λ", hue=SIGNAL, sites=blocks, series=series, guides=guides)]
 
 
 def by_block(blocks: tuple[str, ...], names: Sequence[str], gains: np.ndarray) -> np.ndarray:

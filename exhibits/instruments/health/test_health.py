@@ -143,6 +143,16 @@ def test_other_parts_are_measured_too(other):
     assert (len(gained.gains) == 0) == (other.get("norm") == "none" or "affine" in other)
 
 
+def test_scalars_move_and_are_the_numbers_in_the_net():
+    cfg = RunConfig(stack="learned scalars", **TINY)
+    at_start, later = (still_at(cfg, step).model for step in (0, 3))
+    assert gates_and_gains(at_start).scalars.tolist() == [[1, 0], [1, 0]]
+    found = gates_and_gains(later).scalars
+    assert (found != [1, 0]).all()
+    assert found[1].tolist() == [later.stream.scalars[1].resid_lambda.item(), later.stream.scalars[1].x0_lambda.item()]
+    assert gates_and_gains(still_at(RunConfig(**TINY)).model).scalars.shape == (0, 2)
+
+
 def test_gates_and_gains_are_the_numbers_in_the_net():
     cfg = RunConfig.arranged("LayerScale", norm="dynamic tanh", **TINY)
     model = still_at(cfg).model

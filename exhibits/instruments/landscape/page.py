@@ -155,7 +155,7 @@ def _draw_jacobian(panel: InstrumentPanel) -> None:
     panel.chart(spectrum_chart(measured.value.singular_values))
     panel.write(jacobian_sentence(measured.value.singular_values), bold=False)
     sentences = [WORDS("token", token=measured.value.token) if measured.cfg.tokens > 1 else WORDS("sample")]
-    if measured.cfg.stack != "single":
+    if measured.cfg.stack in ("residual", "dlcl"):
         sentences.append(WORDS("end of residual") if measured.cfg.stack == "residual" else WORDS("end of dlcl"))
     if measured.value.samples > 1:
         sentences.append(WORDS("batch norm", samples=measured.value.samples))

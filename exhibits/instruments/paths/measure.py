@@ -19,7 +19,7 @@ from models.instruments import on_snapshot
 from models.nets import Net
 from models.nets.build import matrix_size
 from models.nets.hooks import Hook, forward_hooks
-from models.nets.stacks import DLCLStack, ResiDualStack, Stack
+from models.nets.stacks import DLCLStack, ResiDualStack, ScalarStack, Stack
 from models.tasks.base import NO_LOSS
 from models.training import Snapshot, Work, cross_entropy
 
@@ -76,6 +76,7 @@ def _walk_back(snapshot: Snapshot, *, samples: int, by_count: bool) -> Work[tupl
     by_stack: dict[type[Stack], Callable[[Stack, Tensor], Work[Tensor]]] = {
         ResiDualStack: walk.two_streams,
         DLCLStack: walk.layer_sums,
+        ScalarStack: walk.scaled_stream,
     }
     carry = by_stack.get(type(model.stream), walk.one_stream)
     grad_at_x0 = yield from carry(model.stream, grad[None])
@@ -133,6 +134,17 @@ class BackwardWalk:
         for sublayer in reversed(net.sublayers):
             grad = yield from self._through_sublayer(sublayer, grad)
         return grad
+
+    def scaled_stream(self, net: Stack, grad: Tensor) -> Work[Tensor]:
+        """Learned scalars: before each block a part of the gradient goes to x0 at once."""
+        assert isinstance(net, ScalarStack)
+        at_x0 = torch.zeros_like(grad)
+        for scalars, block in reversed(list(zip(net.scalars, net.blocks.values(), strict=True))):
+            for sublayer in reversed(list(block.values())):  # type: ignore[operator]
+                grad = yield from self._through_sublayer(sublayer, grad)
+            at_x0 = _padded_sum(at_x0, scalars.x0_lambda * grad)
+            grad = scalars.resid_lambda * grad
+        return _padded_sum(grad, at_x0)
 
     def two_streams(self, net: Stack, grad: Tensor) -> Work[Tensor]:
         """ResiDual: every branch also gets the gradient of the collected stream, which is the same at every depth."""

@@ -32,6 +32,7 @@ OTHERS = [
     {"overrides": ((1, "identity", True),), "placement": "post-norm", "stack": "residual"},
     {"overrides": ((2, "identity", True),), "stack": "dlcl"},
     {"skip_scale": "1/sqrt(2)", "branch_scale": 0.5},
+    {"overrides": ((1, "identity", True),), "stack": "learned scalars", "lr": 0.1},
 ]
 
 

@@ -36,6 +36,8 @@ def _quoted_parts(cfg: RunConfig) -> str:
         definitions.append(("models.nets.sublayer", "Dropout"))
     if cfg.branch_scale in GATES:
         definitions.append(("models.nets.sublayer", "Gate"))
+    if cfg.stack == "learned scalars":
+        definitions.append(("models.nets.stacks", "LearnedScalars"))
     if cfg.net == "transformer":
         if cfg.position == "rotary":
             definitions.append(("models.nets.branches", "Rotary"))

@@ -77,6 +77,20 @@ def _single(cfg: RunConfig) -> str:
     return class_code("Stream", "One stream through all blocks: (B, T, D) -> (B, T, D).", [BLOCKS], forward_lines)
 
 
+def _scalars(cfg: RunConfig) -> str:
+    """Code of `Stream` for one stream with learned scalars."""
+    init_lines = [BLOCKS, "self.scalars = nn.ModuleList(LearnedScalars() for _ in range(DEPTH))"]
+    forward_lines = [
+        'x = x0 = record("x0", x)',
+        "for scalars, (name, sublayers) in zip(self.scalars, self.blocks.items()):",
+        "    x = scalars(x, x0)",
+        *_sublayer_loop(cfg, "x = record({site}, {sublayer}(x))"),
+        "return x",
+    ]
+    title = "One stream; before each block two learned numbers weigh it and its start."
+    return class_code("Stream", title, init_lines, forward_lines)
+
+
 def _residual(cfg: RunConfig) -> str:
     """Code of `Stream` for ResiDual's two streams."""
     init_lines = [BLOCKS, f"self.norm_collected = {norm_constructor(cfg, cfg.norm, 'WIDTH')}"]
@@ -111,7 +125,7 @@ def _dlcl(cfg: RunConfig) -> str:
     )
 
 
-STACKS = {"single": _single, "residual": _residual, "dlcl": _dlcl}
+STACKS = {"single": _single, "learned scalars": _scalars, "residual": _residual, "dlcl": _dlcl}
 
 
 def _net_class(cfg: RunConfig) -> str:
