@@ -35,15 +35,12 @@ class PageEntry(NamedTuple):
     tip: str = ""
 
 
-SECTIONS = {
+SECTIONS = {  # at most seven entries in the bar, menus included
     "": (
         PageEntry("start", "Start", "home"),
         PageEntry("story", "The story", "auto_stories"),
         PageEntry("playground", "Playground", "tune"),
         PageEntry("compare", "Compare", "compare_arrows"),
-        PageEntry("recordings", "Your model", "monitor_heart"),
-        PageEntry("anatomy", "Anatomy", "account_tree"),
-        PageEntry("maps", "Maps", "grid_on"),
         PageEntry("labs", "Labs", "science"),
     ),
     "Learn": (
@@ -51,14 +48,19 @@ SECTIONS = {
         PageEntry("claims", "Common claims", "fact_check", "True or false? Each with an experiment that tests it."),
         PageEntry("papers", "Papers", "article", "Published results, each run here at small scale: do they hold?"),
         PageEntry("glossary", "Glossary", "dictionary", "Every term of the app: meaning, formula, paper."),
+    ),
+    "More": (
+        PageEntry("anatomy", "Anatomy", "account_tree", "One block as diagram, equation and PyTorch."),
+        PageEntry("maps", "Maps", "grid_on", "Many runs at once: what trains at which depth and learning rate."),
+        PageEntry("recordings", "Your model", "monitor_heart", "Your own PyTorch model, recorded while it trains."),
         PageEntry(
             "teacher", "Teacher", "co_present", "Lead a class: everybody sees what you choose, and guesses first."
         ),
     ),
 }
-# Not in the bar, by the entry that leads there: a class is led to its questions, the picture on Labs is the labs' menu.
+# Not in the navigation, by the entry that is lit there: a class is led to its questions, Labs has a picture of the labs.
 UNLISTED = {
-    "": (PageEntry("question", "A question", "help"),),
+    "Teacher": (PageEntry("question", "A question", "help"),),
     "Labs": tuple(PageEntry(address, lab.title, lab.icon) for address, lab in LABS.items()),
 }
 UNLISTED_ENTRIES = [entry for entries in UNLISTED.values() for entry in entries]
@@ -82,8 +84,15 @@ language.adopt()
 bar_pages = [page_of(entry) for entry in (*SECTIONS[""], *UNLISTED_ENTRIES)]
 menus = {phrase(name): [page_of(entry) for entry in entries] for name, entries in SECTIONS.items() if name}
 pages = {"": bar_pages} | menus
-page = st.navigation(pages, position="top")
-above = {entry.script: name for names in (SECTIONS, UNLISTED) for name, entries in names.items() for entry in entries}
+page = st.navigation(pages, position="top", expanded=True)  # in the drawer of a phone
+above = {
+    key: name
+    for names in (SECTIONS, UNLISTED)
+    for name, entries in names.items()
+    for entry in entries
+    for key in (entry.script, entry.title)
+}
+entry = above.get(page.url_path, "")
 title = NAME if not page.url_path else f"{page.title} · {NAME}"
 st.set_page_config(page_title=title)
 st.logo(str(HERE / "wordmark.svg"))
@@ -92,7 +101,7 @@ address.begin_run(page.url_path, language.query() | visit)
 visitor.begin_run(page.url_path, desk.current_stop())
 tour.follow()
 copy_link(desk.page_button(page.url_path))
-drawer(page.url_path, current=phrase(above.get(page.url_path) or ""))
+drawer(page.url_path, current=[phrase(name) for name in (entry, above.get(entry, "")) if name])
 hidden_parts.adopt()
 if projector.is_on():
     projector.enlarge()

@@ -1,11 +1,11 @@
-// Closes the drawer when another page is shown, and opens it at the settings on request. Lights the entry of the
-// navigation under which a page stands that has none of its own, and calls the button that opens the drawer a menu.
+// Closes the drawer when another page is shown, and opens it at the settings on request. Lights the entries of
+// the navigation under which a page stands, and calls the button that opens the drawer a menu.
 
 const OPENING_MILLISECONDS = 300 // in which the drawer slides in
 
 let page // that was shown last
 let request // for the settings that came last
-let current // the entry that is lit
+let current // the words of the entries that are lit
 let menu // the word on the button that opens the drawer
 
 const ENTRIES = "[data-testid=stTopNavLink], [data-testid=stSidebarNavLink], [data-testid=stTopNavSection]"
@@ -18,7 +18,7 @@ const light = () => {
     button.setAttribute("aria-label", `${menu}: expand sidebar`)
   }
   for (const entry of document.querySelectorAll(ENTRIES)) {
-    if (wordsOf(entry) === current) entry.setAttribute("aria-current", "true")
+    if (current.includes(wordsOf(entry))) entry.setAttribute("aria-current", "true")
     else if (entry.getAttribute("aria-current") === "true") entry.removeAttribute("aria-current")
   }
 }

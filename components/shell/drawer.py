@@ -17,10 +17,11 @@ _component = component(__file__)
 SETTINGS = Key("settings_asked", "")  # the last request to open the drawer at the settings
 
 
-def drawer(page: str, current: str) -> None:
+def drawer(page: str, current: list[str]) -> None:
     """Closes the drawer once for every page that is opened; opens it for `settings_button`.
 
-    `current`: the entry of the navigation that is lit, for pages that Streamlit's navigation does not show; or empty.
+    `current`: the entries of the navigation that are lit beside the page's own: its menu, and what an unlisted page
+    belongs to.
     """
     data = {"page": page, "current": current, "settings": SETTINGS.get(), "menu": phrase("Menu")}
     _component(key="drawer", data=data, height=0)

@@ -48,6 +48,12 @@ def button(page: Any, name: str) -> Any:
     return page.get_by_role("main").get_by_role("button", name=re.compile(rf"^{name}(?!\w)"))
 
 
+def by_menu(page: Any, menu: str, name: str) -> None:
+    """To a page by a menu of the navigation."""
+    page.get_by_role("navigation", name="App pages").get_by_role("button", name=menu, exact=True).click()
+    page.get_by_role("menuitem", name=name, exact=True).click()
+
+
 def choose(page: Any, select: str, option: str) -> None:
     """Picks a word of a select."""
     box = page.get_by_role("combobox", name=select, exact=True)

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 from playwright.sync_api import Error, expect
 
-from tests.browser.page import address, arrange, settled, until
+from tests.browser.page import address, arrange, by_menu, settled, until
 
 # Where a page lies and what stands over it, by its name; the second is the menu, or the page, by which it is entered.
 PAGES = {
@@ -20,9 +20,6 @@ PAGES = {
     "The story": ("/story", "", "The story"),
     "Playground": ("/playground", "", "Playground"),
     "Compare": ("/compare", "", "Compare"),
-    "Your model": ("/recordings", "", "Your model"),
-    "Anatomy": ("/anatomy", "", "Anatomy of a block"),
-    "Maps": ("/maps", "", "Maps: where does it train?"),
     "Labs": ("/labs", "", "Labs"),
     "Normalisation": ("/normalization", "Labs", "Normalisation"),
     "Attention": ("/attention", "Labs", "Attention"),
@@ -33,7 +30,10 @@ PAGES = {
     "Common claims": ("/claims", "Learn", "Common claims"),
     "Papers": ("/papers", "Learn", "Papers"),
     "Glossary": ("/glossary", "Learn", "Glossary"),
-    "Teacher": ("/teacher", "Learn", "Teacher"),
+    "Anatomy": ("/anatomy", "More", "Anatomy of a block"),
+    "Maps": ("/maps", "More", "Maps: where does it train?"),
+    "Your model": ("/recordings", "More", "Your model"),
+    "Teacher": ("/teacher", "More", "Teacher"),
 }
 MOMENT = 2000  # milliseconds
 ANSWER = 10_000  # milliseconds within which a busy server begins the script again for what was chosen
@@ -120,13 +120,9 @@ class Person:
         bar = self.tab.get_by_role("navigation", name="App pages")
         if drawer.is_visible():
             drawer.tap()
-            more = bar.get_by_text(re.compile(r"^View \d+ more"))
-            if menu == "Learn" and more.is_visible():
-                more.tap()
             bar.get_by_role("link", name=name, exact=True).tap()
         elif menu:
-            bar.get_by_role("button", name=menu, exact=True).click()
-            self.tab.get_by_role("menuitem", name=name, exact=True).click()
+            by_menu(self.tab, menu, name)
         else:
             bar.get_by_role("link", name=name, exact=True).click()
         return self.arrives(name, *words)

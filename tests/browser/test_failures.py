@@ -36,7 +36,6 @@ from tests.load.server import Server, serving
 
 LONG = link(depth=128, width=64, steps=5000)  # longer than a fast machine computes until nobody looks at it
 REST = 1000  # milliseconds, longer than a player takes to say that it has come to rest
-MAPS = "Maps: where does it train?"
 
 
 @pytest.fixture(scope="module")
@@ -115,13 +114,13 @@ def test_a_run_whose_tab_was_closed_is_trained_no_further_and_its_log_is_kept(vi
 
 def test_a_press_on_the_page_just_left_does_not_empty_the_next(visitors):
     page = settled(drawn(visitors(link(seed=23))))
-    left, onward = button(page, "Pin this profile"), page.get_by_role("link", name="Maps", exact=True)
+    left, onward = button(page, "Pin this profile"), page.get_by_role("link", name="Compare", exact=True)
     # Both before the browser hears of the new page.
     onward.evaluate("(link, button) => (link.click(), button.click())", left.element_handle())
-    expect(page.get_by_role("heading", level=1, name=MAPS)).to_be_visible()
+    expect(page.get_by_role("heading", level=1, name="Compare")).to_be_visible()
     settled(page)
     expect(chart(page, "")).not_to_have_count(0)
-    expect(page.get_by_role("heading", level=1, name=MAPS)).to_be_visible()
+    expect(page.get_by_role("heading", level=1, name="Compare")).to_be_visible()
 
 
 class Stream:
@@ -164,8 +163,8 @@ def test_a_player_that_comes_to_rest_does_not_call_back_who_is_leaving(visitors,
     settled(drawn(page, "Loss"))
     # The browser does not hear of the page it asks for until the player has come to rest.
     stream.begins = lambda _: True
-    leave, heading = ("link.click()", MAPS) if way == "link" else ("history.back()", "Glossary")
-    onward = page.get_by_role("link", name="Maps", exact=True)
+    leave, heading = ("link.click()", "Playground") if way == "link" else ("history.back()", "Glossary")
+    onward = page.get_by_role("link", name="Playground", exact=True)
     onward.evaluate(f"(link, step) => {{ step.click(); {leave} }}", button(page, "Step").element_handle())
     page.wait_for_timeout(REST)
     stream.end()

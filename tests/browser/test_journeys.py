@@ -220,9 +220,9 @@ def test_on_a_phone_a_net_is_trained_scrubbed_and_looked_into(person):
 def test_every_page_is_left_for_the_next_and_for_the_one_before_and_the_navigation_stands_still(person):
     visitor, seen = person("Start"), {}
     pages = list(PAGES)
-    for name in ("Start", *pages[1:], *pages[-2::-1], "Maps", "Start"):
+    for name in ("Start", *pages[1:], *pages[-2::-1], "Labs", "Start"):
         visitor.goes(name)
-        link = visitor.tab.get_by_role("navigation", name="App pages").get_by_role("link", name="Maps", exact=True)
+        link = visitor.tab.get_by_role("navigation", name="App pages").get_by_role("link", name="Labs", exact=True)
         seen[name] = link.bounding_box()["x"]
         assert link.get_attribute("aria-describedby") is None  # a tip would hang over the title until the mouse moves
     assert len(set(seen.values())) == 1, seen

@@ -20,6 +20,7 @@ from tests.browser.page import (
     until,
     until_row,
 )
+from tests.browser.person import PAGES as NAMED
 
 SMALL = "depth=3&width=16&batch=16&steps=40"
 
@@ -256,8 +257,8 @@ def test_a_copied_link_leads_to_the_open_expander(visitors):
 def test_a_copied_link_of_a_run_names_no_heading(visitors):
     page = settled(visitors(f"/playground?{SMALL}"))
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])
-    page.get_by_role("link", name="Maps").click()
-    page.wait_for_url("**/maps*")
+    page.get_by_role("link", name="Labs").click()
+    page.wait_for_url("**/labs*")
     page.go_back()
     page.locator(".player[data-draws]").first.wait_for()
     settled(page).locator("[data-testid=stMain]").evaluate("pane => pane.scrollTo(0, 300)")
@@ -274,11 +275,44 @@ def test_the_columns_of_a_comparison_begin_a_row(visitors):
     assert len({stack.bounding_box()["y"] for stack in stacks}) == 1
 
 
-@pytest.mark.parametrize(("path", "entry"), [("/residual", "Labs"), ("/papers", "Learn"), ("/maps", "Maps")])
-def test_the_navigation_shows_where_one_is(visitors, path, entry):
-    page = settled(visitors(path))
-    lit = page.get_by_role("banner").locator("[aria-current]")
-    expect(lit).to_have_count(1)
-    expect(lit).to_contain_text(entry)
-    background = "el => getComputedStyle(el).backgroundColor"
-    assert lit.evaluate(background) == "rgba(187, 187, 165, 0.25)"
+# By path: what is lit in the bar and, on a phone, in the drawer.
+LIT = {path: (menu or name, "Labs" if menu == "Labs" else name) for name, (path, menu, _) in NAMED.items()}
+LIT["/question"] = ("More", "Teacher")
+
+
+def test_seven_entries_at_most_and_one_lit_on_every_page(visitors):
+    page = visitors("/")
+    for path, (entry, _) in LIT.items():
+        page.goto(visitors.server.url + path)
+        bar = settled(page).get_by_role("navigation", name="App pages")
+        expect(bar.get_by_role("link").or_(bar.get_by_role("button"))).to_have_count(7)
+        lit = page.get_by_role("banner").locator("[aria-current]")
+        expect(lit, path).to_have_count(1)
+        expect(lit, path).to_contain_text(entry)
+        assert lit.evaluate("el => getComputedStyle(el).backgroundColor") == "rgba(187, 187, 165, 0.25)"
+
+
+def test_the_drawer_of_a_phone_shows_all_pages_and_where_one_is(visitors):
+    page = visitors("/", **PHONE)
+    listed = {name for name, (_, menu, _) in NAMED.items() if menu != "Labs"}
+    for path, (_, entry) in LIT.items():
+        page.goto(visitors.server.url + path)
+        settled(page).get_by_role("button", name="Expand sidebar").tap()
+        bar = page.get_by_role("navigation", name="App pages")
+        for name in listed:
+            expect(bar.get_by_role("link", name=name, exact=True)).to_be_visible()
+        assert min(one.bounding_box()["height"] for one in bar.get_by_role("link").all()) >= 44
+        lit = bar.locator("[aria-current]")
+        expect(lit, path).to_have_count(1)
+        expect(lit, path).to_contain_text(entry)
+
+
+def test_keys_open_a_menu_and_a_page_of_it(visitors):
+    page = settled(visitors("/"))
+    page.get_by_role("button", name="More", exact=True).focus()
+    page.keyboard.press("Enter")
+    page.get_by_role("menuitem", name="Anatomy").wait_for()
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Enter")
+    page.get_by_role("heading", level=1, name="Maps").wait_for()
+    expect(page.get_by_role("button", name="More", exact=True)).to_have_attribute("aria-current", "true")

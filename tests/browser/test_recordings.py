@@ -15,6 +15,7 @@ from tests.addnorm.test_read import END, HEADER, ROW, SITE
 from tests.browser.page import (
     NAMES,
     button,
+    by_menu,
     chart,
     choose,
     drawn,
@@ -66,9 +67,9 @@ def test_a_recording_is_opened_played_left_found_again_reloaded_and_shared(visit
     press(page, "Reset")
     press(page, "Step")
     shows(page, recording, 1)
-    page.get_by_role("link", name="Maps").first.click()
-    page.get_by_role("heading", name="Maps").wait_for()
-    page.get_by_role("link", name="Your model").first.click()
+    page.get_by_role("link", name="Labs", exact=True).click()
+    page.get_by_role("heading", name="Labs").wait_for()
+    by_menu(page, "More", "Your model")
     shows(drawn(page, *DEPTH), recording, 1)
     page.reload()
     shows(drawn(page, *DEPTH), recording, STEPS - 1)
@@ -94,9 +95,9 @@ def test_a_file_of_ones_own_is_read_in_the_browser_and_the_server_is_not_given_i
     choose(page, "Compare with", "run.jsonl")
     until(page, lambda: len(chart(page, DEPTH[0]).evaluate(NAMES)) == 2, "two lines")
     assert line(page, DEPTH[0]) == line(page, DEPTH[0], "dash")
-    page.get_by_role("link", name="Maps").first.click()
-    page.get_by_role("heading", name="Maps").wait_for()
-    page.get_by_role("link", name="Your model").first.click()
+    page.get_by_role("link", name="Labs", exact=True).click()
+    page.get_by_role("heading", name="Labs").wait_for()
+    by_menu(page, "More", "Your model")
     shows(drawn(page, *DEPTH), recording, STEPS - 1)
 
 
