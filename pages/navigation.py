@@ -58,7 +58,7 @@ SECTIONS = {  # at most seven entries in the bar, menus included
         ),
     ),
 }
-# Not in the navigation, by the entry that is lit there: a class is led to its questions, Labs has a picture of the labs.
+# Not in the navigation, by the entry that is lit there: a class is led to its questions, Labs has a map of the labs.
 UNLISTED = {
     "Teacher": (PageEntry("question", "A question", "help"),),
     "Labs": tuple(PageEntry(address, lab.title, lab.icon) for address, lab in LABS.items()),

@@ -87,7 +87,7 @@ export class Control {
     const { depth } = this.net
     this.edge.setAttribute("aria-valuemax", this.most)
     this.edge.setAttribute("aria-valuenow", depth)
-    this.edge.setAttribute("aria-valuetext", translate(`${depth} blocks`))
+    this.edge.setAttribute("aria-valuetext", translate(depth === 1 ? "1 block" : `${depth} blocks`))
     setText(this.edge, String(depth))
     if (this.area) this.put(this.area)
   }

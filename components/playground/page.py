@@ -16,7 +16,7 @@ from components.player.profiles import RowProfile, is_comparable, row_profile
 from components.player.view import View, failure_sentence, view_at
 from components.playground import picture, take_home
 from components.playground.presets import preset_hint
-from components.shell import link, projector, session, tour
+from components.shell import link, projector, session
 from components.shell.hidden_parts import any_hidden, is_hidden
 from components.shell.link import LINK_RERUN
 from components.shell.naming import ARRANGEMENT_FIELDS
@@ -68,8 +68,6 @@ def _draw_fragment(cfg: RunConfig) -> bool:
     if last_view is not None and last_view.cfg != cfg:
         _store_previous(last_view.cfg, cfg)
     position = playhead(NAME, [cfg])
-    if position.step and cfg != RunConfig():
-        tour.mark_done("break")
     view, is_late = view_at(cfg, position.step)
     others = _comparison_profiles(cfg, position.step)
     remedy_place = _draw_player(cfg, others, position.step)

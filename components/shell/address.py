@@ -151,6 +151,11 @@ def write_changes() -> None:
     _write(query | {key: value for key, value in changes.items() if value is not None})
 
 
+def forget(page: str, name: str) -> None:
+    """Leaves a key out of the address that a page has when somebody comes back to it."""
+    LAST_QUERIES.mutable().get(page, {}).pop(name, None)
+
+
 @contextmanager
 def adopting(*names: str) -> Iterator[bool]:
     """Whether the page must adopt these keys of its address in the block; they count as adopted at its end.

@@ -91,5 +91,10 @@ export default ({ data, parentElement, setTriggerValue }) => {
     if (event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return // the browser opens a tab or window
     event.preventDefault()
     setTriggerValue("go", tour.names[step])
+    const { pathname, searchParams } = new URL(link.href)
+    const part = searchParams.get("part")
+    if (pathname !== location.pathname) return
+    if (part) /** @type {any} */ (window).showPart(part)
+    else document.querySelector("[data-testid=stMain]")?.scrollTo(0, 0)
   }
 }

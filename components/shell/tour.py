@@ -7,8 +7,8 @@ from urllib.parse import urlencode
 
 import streamlit as st
 
-from components.shell import memory
-from components.shell.link import LESSONS, PLAYGROUND, START, STORY
+from components.shell import address, memory
+from components.shell.link import LESSONS, NET_PART, START, STORY
 from models.content import phrase
 
 
@@ -29,7 +29,7 @@ class Stop:
 STOPS = {
     "start": Stop(START, "guess, and train four nets"),
     "story": Stop(STORY, "four scenes of the story", {"scene": "1"}),
-    "break": Stop(PLAYGROUND, "break a net"),
+    "break": Stop(START, "break a net", {"part": NET_PART}),
     "lesson": Stop(LESSONS, "one lesson"),
 }
 # Texts of its line: position and task on the first page and on others, or that all is done; links to the next step,
@@ -48,9 +48,11 @@ ENTRY = "tour.{}"  # of the browser's memory: a step that is done
 
 def declaration(page: str) -> dict[str, Any] | None:
     """The data of the tour's line on a page of the tour; None for any other page."""
-    paths = [stop.path for stop in STOPS.values()]
-    if page not in paths:
+    here = [name for name, stop in STOPS.items() if stop.path == page]
+    if not here:
         return None
+    # Start has two stops, the second at its part.
+    at = here[-1] if st.query_params.get("part") == NET_PART else here[0]
     steps = [
         {
             "entry": ENTRY.format(name),
@@ -60,7 +62,7 @@ def declaration(page: str) -> dict[str, Any] | None:
         for name, stop in STOPS.items()
     ]
     words = {name: phrase(english) for name, english in WORDS.items()}
-    return {"at": paths.index(page), "steps": steps, "names": list(STOPS), "words": words}
+    return {"at": list(STOPS).index(at), "steps": steps, "names": list(STOPS), "words": words}
 
 
 def mark_done(name: str) -> None:
@@ -70,4 +72,5 @@ def mark_done(name: str) -> None:
 def follow() -> None:
     """Once per script run, before the page: opens the step whose link the visitor has clicked."""
     if stop := STOPS.get(memory.MEMORY_GO.pop()):
+        address.forget(stop.path, "part")  # Start would open at its other stop
         st.switch_page(stop.page, query_params=stop.query)

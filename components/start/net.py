@@ -9,7 +9,7 @@ from addnorm.player.declare import Curve, Digit, StackPanel
 from components.player.page import player
 from components.player.panels import stack_blocks
 from components.player.view import failure_sentence, view_at
-from components.shell import address
+from components.shell import address, tour
 from components.shell.hidden_parts import any_hidden, is_hidden
 from components.shell.link import NET_PART
 from components.shell.naming import guessing_loss
@@ -100,4 +100,5 @@ def _choose(fields: dict[str, Any]) -> None:
     with suppress(ValueError):
         cfg = _net(depth, out, residual=residual, norm=norm)
         START_NET.put(cfg)
+        tour.mark_done("break")
         address.collect_changes(dict.fromkeys(FIELDS) | cfg.to_query() | {"part": NET_PART})

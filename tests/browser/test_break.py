@@ -63,7 +63,7 @@ def test_a_visitor_breaks_a_net_and_finds_it_again(visitors):
     control(page, "switch", "residual").click()
     shows(page, NEITHER)
     visitor.presses(TRAIN)
-    stuck = re.compile(r"^Stuck: \d+% of unseen digits right after 300 steps\.$")
+    stuck = re.compile(r"^Stuck: after 300 steps, \d+% of unseen digits are right\.$")
     expect(said(page)).to_have_text(stuck)
     digits = page.get_by_role("img", name=re.compile(r"^A \d, read as \d"))
     expect(digits).to_have_count(10)
@@ -183,3 +183,11 @@ def test_the_story_ends_at_the_net(visitors):
     page = settled(visitors("/story?scene=5"))
     page.get_by_role("button", name="Break one yourself").click()
     expect(page.get_by_role("heading", name="Break it yourself")).to_be_in_viewport()
+
+
+def test_a_depth_is_read_out_in_the_page_s_language(visitors):
+    page = settled(visitors("/?part=break&lang=zh&depth=2"))
+    edge = page.get_by_role("slider", name="深度")
+    expect(edge).to_have_attribute("aria-valuetext", "2 个块")
+    edge.press("ArrowLeft")
+    expect(edge).to_have_attribute("aria-valuetext", "1 个块")

@@ -304,17 +304,19 @@ def test_a_driven_comparison_changes_one_net_and_trains_everywhere(secure, brows
 
 def test_paper_has_the_page_and_nothing_beside_it(visitors):
     page = drawn(visitors(link(depth=8), viewport={"width": 1600, "height": 900}))
-    tour = page.get_by_role("navigation", name="Five-minute tour")
-    expect(tour).to_be_visible()
     page.evaluate("window.dispatchEvent(new Event('beforeprint'))")
     page.emulate_media(media="print")
     for name in ("stSidebar", "stHeader"):
         expect(page.get_by_test_id(name)).to_be_hidden()
-    expect(tour).to_be_hidden()
     for name in (*PROFILES, "Loss"):
         expect(chart(page, name)).to_be_visible()
         assert chart(page, name).evaluate("el => el.querySelector('.main-svg').clientWidth <= el.clientWidth + 1")
     assert page.pdf(width="794px", height="1123px").count(b"/Type /Page\n") == 1
+    page = visitors("/lessons")
+    tour = page.get_by_role("navigation", name="Five-minute tour")
+    expect(tour).to_be_visible()
+    page.emulate_media(media="print")
+    expect(tour).to_be_hidden()
 
 
 def test_a_new_teachers_tab_finds_the_class(secure, browsers):

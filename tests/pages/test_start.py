@@ -257,8 +257,8 @@ def test_one_line_says_what_the_drawing_shows(depth):
 @pytest.mark.parametrize(
     ("trace", "line"),
     [
-        (log((2.3,) * 300), "Stuck: 90% of unseen digits right after 300 steps."),
-        (log((0.1,) * 300), "Learned: 90% of unseen digits right after 300 steps."),
+        (log((2.3,) * 300), "Stuck: after 300 steps, 90% of unseen digits are right."),
+        (log((0.1,) * 300), "Learned: after 300 steps, 90% of unseen digits are right."),
         (log((9.3,) * 300), "Lost: loss 9.3, where guessing has 2.3."),
         (log((0.1,) * 30, diverged=Divergence(29, "loss")), "Diverged at step 29: the numbers overflow."),
     ],
