@@ -21,7 +21,7 @@ from components.player.route import routes
 from components.server.door import Door
 from components.server.sockets import raise_file_limit
 from components.shell.assets import CompressedScripts, base_path, streamlit_scripts
-from components.shell.player_files import ADDRESSES, PLOTLY_ADDRESS, PRELOADED
+from components.shell.player_files import ADDRESS, PLOTLY_ADDRESS, SCRIPTS
 from components.shell.streamlits_own import hear_every_press, send_to_current_connections
 from components.shell.style import HtmlInjector
 from models import log
@@ -81,7 +81,7 @@ async def health(_request: Request) -> JSONResponse:
     )
 
 
-compressed = Middleware(CompressedScripts, files=streamlit_scripts() | ADDRESSES, prefetch=PLOTLY_ADDRESS)
+compressed = Middleware(CompressedScripts, files=streamlit_scripts() | SCRIPTS)
 app = st.App(
     MAIN,
     lifespan=lifespan,
@@ -90,5 +90,5 @@ app = st.App(
         *routes(),
         *classroom.routes(),
     ],
-    middleware=[Middleware(Door), compressed, Middleware(HtmlInjector, modules=PRELOADED, plotly=PLOTLY_ADDRESS)],
+    middleware=[Middleware(Door), compressed, Middleware(HtmlInjector, script=ADDRESS, plotly=PLOTLY_ADDRESS)],
 )

@@ -1,7 +1,7 @@
-"""The player of runs: ES modules that a browser loads without a build, their style, and plotly's cartesian bundle.
+"""The player of runs: ES modules that a browser loads as one script, their style, and plotly's cartesian bundle.
 
-`declare` builds the data of a player, `player_html` a page that needs no server. `plotly/` holds the bundle of one
-release with its licence and checksums; `make plotly` fetches another release.
+`declare` builds the data of a player, `script` joins the modules, `player_html` makes a page that needs no server.
+`plotly/` holds the bundle of one release with its licence and checksums; `make plotly` fetches another release.
 """
 
 import base64
@@ -11,6 +11,7 @@ import re
 import struct
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from graphlib import TopologicalSorter
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -21,15 +22,14 @@ from addnorm.player.declare import declaration
 FOLDER = Path(__file__).parent
 PLOTLY = FOLDER / "plotly" / "plotly-cartesian.min.js"
 
-# The page fetches nothing: its scripts are inline, the player's modules as data URLs in the import map.
-POLICY = "default-src 'none'; script-src 'unsafe-inline' data:; style-src 'unsafe-inline'; img-src data: blob:"
+# The page fetches nothing: its scripts are inline.
+POLICY = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:"
 PAGE = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta http-equiv="Content-Security-Policy" content="{policy}">
 <title>{title}</title>
-<style>{style}</style>
-<script type="importmap">{imports}</script></head><body>
+<style>{style}</style></head><body>
 <h1>{title}</h1>
 <main>{player}</main>
 <div id="still">{still}</div>
@@ -37,7 +37,7 @@ PAGE = """<!doctype html>
 <script type="application/json">{parts}</script>
 <script type="application/gzip">{messages}</script>
 <script type="application/gzip">{plotly}</script>
-<script type="module">import {{ play }} from "player/file.js"; play(document.querySelector("main"))</script>
+<script type="module">{script}file_js.play(document.querySelector("main"))</script>
 </body></html>
 """
 
@@ -82,7 +82,7 @@ def player_html(
         policy=POLICY,
         title=escape(title),
         style="".join((FOLDER / name).read_text(encoding="utf-8") for name in ("player.css", "file.css")),
-        imports=_json({"imports": {f"player/{name}": address for name, address in _module_urls()}}),
+        script=script().replace("</script", "<\\/script"),
         plotly=_gzip_base64(PLOTLY.read_bytes()),
         player=(FOLDER / "player.html").read_text(encoding="utf-8"),
         still=still,
@@ -92,11 +92,24 @@ def player_html(
     )
 
 
-def _module_urls() -> Iterable[tuple[str, str]]:
-    """File name and data URL of each module; their imports become names of the import map."""
-    for file in sorted(FOLDER.glob("*.js")):
-        script = re.sub(r'(from |import )"\./', r'\1"player/', file.read_text(encoding="utf-8"))
-        yield file.name, f"data:text/javascript;base64,{base64.b64encode(script.encode()).decode()}"
+def script() -> str:
+    """The modules as one: each in a scope of its own, line by line as in its file, after those that it imports.
+
+    It exports every module under the name of its file. graphlib.CycleError if modules import each other.
+    """
+    sources = {file.stem: file.read_text(encoding="utf-8") for file in sorted(FOLDER.glob("*.js"))}
+    del sources["loader"]  # which imports the others by their address
+    imports = {name: re.findall(r'^import .*"\./(\w+)\.js"', source, re.M) for name, source in sources.items()}
+    scopes = [_scope(name, sources[name]) for name in TopologicalSorter(imports).static_order()]
+    return "".join(scopes) + f"export {{ {', '.join(f'{name}_js as {name}' for name in sources)} }}\n"
+
+
+def _scope(name: str, source: str) -> str:
+    """A module as a constant that holds its exports."""
+    exports = re.findall(r"^export (?:const|class) (\w+)", source, re.M)
+    local = re.sub(r"^export (?=const|class)", "", source, flags=re.M)
+    local = re.sub(r'^import (.*) from "\./(\w+)\.js"', r"const \1 = \2_js", local, flags=re.M)
+    return f"const {name}_js = (() => {{\n{local}return {{ {', '.join(exports)} }}\n}})()\n"
 
 
 def _gzip_base64(data: bytes) -> str:

@@ -46,6 +46,12 @@ export const loadPlotly = (address) => {
   return plotlyPromise
 }
 
+// Fetches plotly while the browser has nothing else to do: the next page may have charts.
+export const prefetchPlotly = (href) => {
+  const link = { rel: "prefetch", as: "script", crossOrigin: "anonymous", href }
+  if (href && !plotlyPromise) document.head.append(Object.assign(document.createElement("link"), link))
+}
+
 // Sets the hues of the page, for scripts and for styles.
 export const setHues = (pageHues) => {
   Object.assign(hues, pageHues)

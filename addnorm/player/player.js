@@ -3,7 +3,7 @@
 import { Bar } from "./bar.js"
 import { BlockPicture, RunHeading } from "./block.js"
 import { Curve, Digit } from "./cell.js"
-import { AGAIN, Chart, loadPlotly, setHues, themeOf } from "./chart.js"
+import { AGAIN, Chart, loadPlotly, prefetchPlotly, setHues, themeOf } from "./chart.js"
 import { decodeEmbedded } from "./connection.js"
 import { clock, setPhrases, setText, translate, translateTexts, whenGone } from "./dom.js"
 import { Drop, droppedLog } from "./drop.js"
@@ -179,7 +179,6 @@ class Player {
     this.declarePanels()
     this.hint.textContent = data.keys
     this.listenToKeys(data.keys)
-    if (!this.isDeclared) this.loadPlotly()
     this.isDeclared = true
     if (useTrigger(data.reset)) this.moves.reset()
     // With reduced motion no recording starts by itself.
@@ -353,6 +352,7 @@ class Player {
 
   declarePanel(key, part, declared) {
     let panel = this.panels.get(key)
+    if (declared.kind === "chart" && !this.plotly) this.loadPlotly()
     if (!panel) {
       const home = document.createElement("div")
       home.className = "player-panel"
@@ -553,8 +553,9 @@ class Player {
       if (panel.draw(moment, this.plotly, this.theme) === AGAIN) this.stale.add(panel)
       if (clock() - moment.time > FRAME_SECONDS) break
     }
-    if (due.length && !due.some((panel) => this.stale.has(panel)))
-      this.root.dataset.draws = Number(this.root.dataset.draws ?? 0) + 1
+    if (!due.length || due.some((panel) => this.stale.has(panel))) return
+    if (!this.root.dataset.draws) prefetchPlotly(this.host.plotly)
+    this.root.dataset.draws = Number(this.root.dataset.draws ?? 0) + 1
   }
 
   stopAtLoss(before) {

@@ -27,7 +27,7 @@ from components.player.recordings import RecordingFeed
 from components.server.connection import PageConnection
 from components.server.tickets import TICKETS, Playhead
 from components.shell.assets import base_path
-from components.shell.player_files import serve_module
+from components.shell.player_files import serve_script
 from models.service.client import Trainer, trainer
 
 REQUEST_SECONDS = 5.0  # a run stays requested this long after its connection has ended
@@ -44,7 +44,7 @@ _decoding: dict[tuple[asyncio.AbstractEventLoop, bool], asyncio.Lock] = {}  # by
 def routes() -> list[BaseRoute]:
     """The routes of the player's connections and scripts, below the server's base path."""
     base = base_path()
-    return [WebSocketRoute(f"{base}/log", serve_log), Route(f"{base}/player/{{version}}/{{name}}", serve_module)]
+    return [WebSocketRoute(f"{base}/log", serve_log), Route(f"{base}/player/{{version}}/{{name}}", serve_script)]
 
 
 async def serve_log(websocket: WebSocket) -> None:

@@ -1,7 +1,6 @@
-"""Sends scripts compressed, and has browsers prefetch plotly.
+"""Sends scripts compressed.
 
 Streamlit 1.67 sends its scripts uncompressed. This middleware compresses them and the player's once, for all visitors.
-Without the prefetch, a browser would request plotly only for the first chart.
 """
 
 import asyncio
@@ -29,27 +28,18 @@ def base_path() -> str:
     return f"/{base}" if base else ""
 
 
-def is_download(path: str) -> bool:
-    """Whether a path is a file to download: a page among these stands alone, and needs no script of the app."""
-    return path.startswith(f"{base_path()}/media/")
-
-
 def streamlit_scripts(folder: Path = SCRIPTS) -> dict[str, Path]:
     """Streamlit's scripts by their addresses below the server's path."""
     return {f"static/js/{file.name}": file for file in folder.glob("*.js")}
 
 
 class CompressedScripts:
-    """Middleware that compresses `files`, by address, and has every page prefetch the address `prefetch`.
+    """Middleware that compresses `files` or their bytes, by address."""
 
-    `modulepreload` would also compile the script at once, and delay the controls.
-    """
-
-    def __init__(self, inner: ASGIApp, files: Mapping[str, Path], prefetch: str) -> None:
+    def __init__(self, inner: ASGIApp, files: Mapping[str, Path | bytes]) -> None:
         self.inner = inner
         self._files = files
         self._compressions: dict[str, asyncio.Task[bytes]] = {}  # by address
-        self._link = f'<./{prefetch}>; rel="prefetch"; as="script"; crossorigin="anonymous"'
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Sends a compressed script, or the app's answer with added headers."""
@@ -67,16 +57,12 @@ class CompressedScripts:
                 await script_response(scope, receive, send)
                 return
 
-        async def send_with_headers(message: Message) -> None:
+        async def send_with_vary(message: Message) -> None:
             if message["type"] == "http.response.start":
-                headers = MutableHeaders(scope=message)
-                if is_script:
-                    headers.add_vary_header("Accept-Encoding")
-                elif headers.get("content-type", "").startswith("text/html") and not is_download(scope["path"]):
-                    headers.append("link", self._link)
+                MutableHeaders(scope=message).add_vary_header("Accept-Encoding")
             await send(message)
 
-        await self.inner(scope, receive, send_with_headers)
+        await self.inner(scope, receive, send_with_vary if is_script else send)
 
     async def _compressed(self, name: str) -> bytes | None:
         """A script, compressed in a thread at the first request for it; None if that fails."""
@@ -101,8 +87,8 @@ def _should_compress(headers: Headers) -> bool:
     return host not in THIS_MACHINE and "gzip" in headers.get("accept-encoding", "") and "range" not in headers
 
 
-def _compress(file: Path) -> bytes:
-    return gzip.compress(file.read_bytes(), GZIP_LEVEL, mtime=0)
+def _compress(file: Path | bytes) -> bytes:
+    return gzip.compress(file if isinstance(file, bytes) else file.read_bytes(), GZIP_LEVEL, mtime=0)
 
 
 async def _pieces(body: bytes) -> AsyncIterator[bytes]:

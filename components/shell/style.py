@@ -1,17 +1,16 @@
 """Additions to every page's HTML: CSS that Streamlit's theme lacks, and four scripts.
 
 If the page's script sent them, the CSS would shift Streamlit's first paint, and the scripts would miss a first click.
-The HTML also preloads the player's modules, which would otherwise load one after the other, as they import each other.
+The HTML also preloads the player's script, which the page would otherwise ask for with its first component.
 """
 
-from collections.abc import Iterable
 from pathlib import Path
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from components.server.headers import policy
-from components.shell.assets import is_download
+from components.shell.assets import base_path
 
 BADGES = {"measured": "blue", "formula": "green", "recorded": "gray"}  # colour by origin of a number
 CSS = (Path(__file__).parent / "style.css").read_text(encoding="utf-8")
@@ -19,6 +18,8 @@ SCRIPTS = [
     (Path(__file__).parent / name).read_text(encoding="utf-8")
     for name in ("history.js", "parts.js", "links.js", "print.js")
 ]
+# Fetches plotly after the scripts that every page needs. `modulepreload` would also compile it, and delay the controls.
+PREFETCH = '<link rel="prefetch" as="script" crossorigin href="./{}">'
 # Compiles and runs plotly while the browser waits for the page's first elements, not when the first chart needs it.
 PLOTLY_PRELOAD = 'addEventListener("load", () => import("./{}"))'
 PATHS_WITHOUT_CHARTS = ("/", "/story", "/glossary", "/teacher", "/join")
@@ -28,14 +29,15 @@ END = b"</body>"  # the additions come after Streamlit's own styles, and so over
 
 
 class HtmlInjector:
-    """Middleware that adds CSS and SCRIPTS to every page, and loads `modules` and `plotly` by their addresses."""
+    """Middleware that adds CSS and SCRIPTS to every page, and loads `script` and `plotly` by their addresses."""
 
-    def __init__(self, inner: ASGIApp, modules: Iterable[str] = (), plotly: str = "") -> None:
+    def __init__(self, inner: ASGIApp, script: str = "", plotly: str = "") -> None:
         self.inner = inner
-        links = "".join(f'<link rel="modulepreload" href="./{address}">' for address in modules)
-        scripts = "".join(f"<script>{script}</script>" for script in SCRIPTS)
-        self._additions = f"{links}<style>{CSS}</style>{scripts}".encode()
-        self._plotly = f"<script>{PLOTLY_PRELOAD.format(plotly)}</script>".encode() if plotly else b""
+        link = f'<link rel="modulepreload" href="./{script}">' if script else ""
+        scripts = "".join(f"<script>{source}</script>" for source in SCRIPTS)
+        self._additions = f"{link}<style>{CSS}</style>{scripts}".encode()
+        run = f"{PREFETCH.format(plotly)}<script>{PLOTLY_PRELOAD.format(plotly)}</script>"
+        self._plotly = run.encode() if plotly else b""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Sends pages with the additions, and everything else unchanged."""
@@ -43,7 +45,7 @@ class HtmlInjector:
             scope["type"] == "http"
             and scope["method"] == "GET"
             and "text/html" in Headers(scope=scope).get("accept", "")
-            and not is_download(scope["path"])
+            and not scope["path"].startswith(f"{base_path()}/media/")  # a file to download stands alone
         )
         if not is_page_request:
             await self.inner(scope, receive, send)

@@ -64,6 +64,16 @@ DIFFERENT = """(all) => {
 }"""
 
 
+def test_the_players_scripts_come_as_one(visitors):
+    page = visitors.tab()
+    addresses = []
+    page.on("request", lambda request: addresses.append(request.url))
+    page.goto(visitors.server.url)
+    page.locator(".player-main:enabled").first.wait_for()
+    ours = {address.rsplit("/", 1)[1] for address in addresses if "/player/" in address and "plotly" not in address}
+    assert ours == {"player.js"}
+
+
 def test_ten_digits_travel_on_the_start_page_and_answer_what_was_guessed(visitors):
     page = visitors("/")
     travel = page.get_by_role("figure", name="Ten unseen digits")

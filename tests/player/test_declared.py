@@ -17,7 +17,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from streamlit.testing.v1 import AppTest
 
-from addnorm.player import PLOTLY
+from addnorm.player import FOLDER, PLOTLY
 from addnorm.player.declare import (
     SENTENCES,
     AtFrame,
@@ -259,16 +259,17 @@ def test_a_click_that_no_browser_of_ours_would_report_is_not_handed_on(monkeypat
 
 def asked(name: str, version: str = player_files.VERSION) -> Response:
     scope = {"type": "http", "method": "GET", "headers": [], "path_params": {"name": name, "version": version}}
-    return asyncio.run(player_files.serve_module(Request(scope)))
+    return asyncio.run(player_files.serve_script(Request(scope)))
 
 
 def test_every_script_is_served_and_kept_by_its_version():
-    for name, body in player_files.MODULES.items():
-        answer = asked(name)
+    for address, body in player_files.SCRIPTS.items():
+        _, version, name = address.split("/")
+        answer = asked(name, version)
         assert (answer.status_code, answer.body) == (200, body)
         assert answer.headers["content-type"].startswith("text/javascript")
         assert "immutable" in answer.headers["cache-control"]
-    assert asked("loader.js", "old").headers["cache-control"] == "no-cache"
+    assert asked("player.js", "old").headers["cache-control"] == "no-cache"
 
 
 def test_plotly_is_the_release_whose_checksums_and_licence_stand_beside_it_and_whose_schema_python_checks():
@@ -282,13 +283,13 @@ def test_plotly_is_the_release_whose_checksums_and_licence_stand_beside_it_and_w
     assert "immutable" in answer.headers["cache-control"]
 
 
-@pytest.mark.parametrize("name", ["route.py", "../route.py", "player.css", "plotly/LICENSE", ""])
+@pytest.mark.parametrize("name", ["route.py", "../route.py", "player.css", "stack.js", "plotly/LICENSE", ""])
 def test_nothing_else_is_served(name):
     assert asked(name).status_code == 404
 
 
 def test_there_is_a_panel_in_the_browser_for_every_kind_there_is():
-    source = player_files.MODULES["player.js"].decode()
+    source = (FOLDER / "player.js").read_text("utf-8")
     for kind in Panel.__subclasses__():
         assert f"{kind.kind}: {kind.__name__}" in source
 

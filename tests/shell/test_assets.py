@@ -1,5 +1,5 @@
 """Streamlit's scripts on their way to a browser: compressed
-once, cached as Streamlit says, plotly named with every page.
+once, cached as Streamlit says.
 """
 
 import asyncio
@@ -18,7 +18,6 @@ from components.shell import assets
 from components.shell.assets import CompressedScripts, streamlit_scripts
 
 CODE = "export const answer = 42\n" * 100_000  # several pieces
-PLOTLY = "player/abc/plotly.js"
 AFAR = {"host": "class.example:8501", "accept-encoding": "gzip, br"}
 
 
@@ -37,7 +36,6 @@ def app(folder: Path) -> CompressedScripts:
     return CompressedScripts(
         Starlette(routes=[Route("/{path:path}", _inside, methods=["GET", "HEAD", "POST"])]),
         streamlit_scripts(folder),
-        PLOTLY,
     )
 
 
@@ -133,12 +131,6 @@ def test_a_script_that_cannot_be_read_is_streamlits_to_answer_until_it_can(folde
 
 def test_a_shared_cache_is_told_that_there_are_two_kinds_of_each_script(folder: Path) -> None:
     assert answer(app(folder), "/static/js/index.def.js", host="class.example")[0]["vary"] == "Accept-Encoding"
-
-
-def test_a_page_names_plotly_for_when_the_browser_has_time(folder: Path) -> None:
-    assert answer(app(folder), "/page", **AFAR)[0]["link"].startswith(f'<./{PLOTLY}>; rel="prefetch"')
-    assert "link" not in answer(app(folder), "/media/picture.png", **AFAR)[0]
-    assert "link" not in answer(app(folder), "/media/page.html", **AFAR)[0]
 
 
 def test_scripts_are_kept_as_long_as_streamlit_says() -> None:

@@ -37,19 +37,20 @@ def test_a_page_has_the_rules_after_its_own() -> None:
     assert "content-encoding" not in headers
 
 
-def test_a_page_loads_the_players_modules_at_once() -> None:
-    body = answer(HtmlInjector(Starlette(routes=ROUTES), modules=["player/1/log.js"]), "/page", **BROWSER)[1]
-    assert b'<link rel="modulepreload" href="./player/1/log.js"><style>' in body
+def test_a_page_loads_the_players_script_at_once() -> None:
+    body = answer(HtmlInjector(Starlette(routes=ROUTES), script="player/1/player.js"), "/page", **BROWSER)[1]
+    assert b'<link rel="modulepreload" href="./player/1/player.js"><style>' in body
 
 
 @pytest.mark.parametrize(
     ("path", "early"), [("/page", True), ("/class/page", True), ("/", False), ("/class/story", False)]
 )
-def test_a_page_with_charts_runs_plotly_before_the_first_and_its_policy_allows_that(path: str, early: bool) -> None:
+def test_only_a_page_with_charts_fetches_and_runs_plotly(path: str, early: bool) -> None:
     pages = Starlette(routes=[Route("/{path:path}", lambda _: HTMLResponse(PAGE))])
     headers, body = answer(HtmlInjector(pages, plotly="player/1/plotly.js"), path, **BROWSER)
     script = PLOTLY_PRELOAD.format("player/1/plotly.js").encode()
     assert (body.count(b"<script>" + script + b"</script>") == 1) is early
+    assert (b'<link rel="prefetch" as="script" crossorigin href="./player/1/plotly.js">' in body) is early
     named = f"'sha256-{b64encode(sha256(script).digest()).decode()}'"
     assert (named in headers["content-security-policy"]) is early
 
