@@ -3,6 +3,7 @@
 It listens on nothing, trains at low priority, and ends with its parent.
 """
 
+import gc
 import logging
 import os
 import queue
@@ -48,6 +49,7 @@ def main() -> None:
     engine = Engine(lambda message: wire.send(out, message), Path(os.environ[FOLDER_VARIABLE]))
     machine = measure_machine()
     set_machine(machine)
+    gc.freeze()  # a collection would look at all of torch, and make somebody wait for 80 ms
     engine.announce(os.getpid(), machine)  # from here on a silent worker counts as hung
     serve(engine, inbox)
 

@@ -1,6 +1,7 @@
 """Frames: the costlier measurements, taken at log-spaced steps on a fixed subset and on the held-out set."""
 
 from collections.abc import Iterable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -85,13 +86,17 @@ class FrameTaker:
 
     def first_picture(self) -> dict[str, Any]:
         """The picture before training, and the paths of sample tokens."""
-        with eval_mode(self.model), torch.no_grad():
+        with self._eval_mode(), torch.no_grad():
             picture = self.task.first_picture(self.model)
         return picture | self._path_sampler.measure(self.model)
 
+    def _eval_mode(self) -> AbstractContextManager[None]:
+        """Eval mode where it changes anything: dropout acts in `dropout_masks` alone."""
+        return eval_mode(self.model) if self._is_by_batch else nullcontext()
+
     def _frames(self, step: int) -> list[Frame]:
         x, y = self.task.held_out
-        with eval_mode(self.model), torch.no_grad():
+        with self._eval_mode(), torch.no_grad():
             measures, logits = self._pass(x)
             has_loss = y != NO_LOSS
             loss = F.cross_entropy(logits[has_loss], y[has_loss]).item()

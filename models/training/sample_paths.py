@@ -12,7 +12,7 @@ from models.spec import RunConfig
 from models.spec.plan import plan, uses_batch_statistics
 from models.tasks import TaskData
 from models.tasks.base import NO_LOSS, class_round_robin
-from models.training.modes import eval_mode, preserve_buffers
+from models.training.modes import preserve_buffers
 
 SAMPLES = 10
 MAX_BLOCKS = 64  # measured blocks besides the input; a deeper net has evenly spaced ones
@@ -42,8 +42,7 @@ class PathSampler:
                 with preserve_buffers(model):
                     stream = self._stream(model, self._x)[:, self.samples]
             else:
-                with eval_mode(model):
-                    stream = self._stream(model, self._x[self.samples])
+                stream = self._stream(model, self._x[self.samples])
         vectors = stream[:, torch.arange(len(self.samples)), self._token].double().cpu().numpy()
         return {"ten_names": self.names, "ten_blocks": self.blocks} | path_measures(vectors)
 

@@ -14,6 +14,7 @@ PARTS = {
     "browser": first_chart.browser,
     "eye": eye.eye,
     "player": redraws.player,
+    "press": redraws.press,
     "deep": redraws.deep,
     "log": redraws.log,
     "soak": soak.soak,

@@ -39,6 +39,20 @@ LATEST = """(charts) => {
 }"""
 
 
+# Milliseconds from a press on what is `named` in the drawing of a net until its blocks say other sizes.
+PRESS = """(named) => new Promise((then) => {
+  const blocks = document.querySelector(".breaks .player-blocks")
+  const sizes = () => [...blocks.children].map((block) => block.ariaLabel.match(/signal.*gradient [^,;]*/)?.[0]).join()
+  const [before, began] = [sizes(), performance.now()]
+  const look = new MutationObserver(() => {
+    if (sizes() === before) return
+    look.disconnect()
+    then(performance.now() - began)
+  })
+  look.observe(blocks, { subtree: true, childList: true, attributeFilter: ["aria-label"] })
+  document.querySelector(named).click()
+})"""
+
 NO_BROWSER = Figure("redraws a second while training", None, note=MISSING)
 
 
@@ -105,6 +119,28 @@ def _proportional_bytes(tab: Any) -> float:
     ]
     rollups = [Path(f"/proc/{pid}/smaps_rollup").read_text() for pid in drawing]
     return max(float(re.findall(r"^Pss: +(\d+) kB", one, re.MULTILINE)[0]) * 1024 for one in rollups)
+
+
+def press(times: int = 10, path: str = "") -> Iterator[Figure]:
+    """From a press on the drawing of a net to the profile of the net that it makes, measured before and not."""
+    with chromium() as driven, serving() as app:
+        if driven is None:
+            yield NO_BROWSER
+            return
+        app.wait_for(b'"ready"')
+        tab = driven.new_context(viewport={"width": 1280, "height": 900}).new_page()
+        tab.set_default_timeout(120_000)
+        tab.goto(f"{app.url}/{path}")
+        tab.locator(".breaks .player-blocks :nth-child(9)[aria-label*=gradient]").wait_for()
+        blocks = [f".breaks .player-blocks :nth-child({2 + at})" for at in range(times)]
+        # What the residual's first two presses lead to is not known.
+        for what, pressed in {"another": blocks, "a known": [".breaks .player-line"] * (2 + times)}.items():
+            taken = []
+            for named in pressed:
+                tab.wait_for_timeout(500)  # the answer to the last press
+                taken.append(tab.evaluate(PRESS, named))
+            name = f"drawing pressed to the profile of {what} net"
+            yield Figure(name, median(taken[-times:]), "ms", at_most=100, note=spread(taken[-times:]))
 
 
 def _played(tab: Any, seconds: float) -> Iterator[Figure]:
