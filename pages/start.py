@@ -5,7 +5,7 @@ import streamlit as st
 from components.classroom import answers, board, following
 from components.shell import hidden_parts, language, projector, tour
 from components.start import cells, net
-from components.start.ways import draw_cards
+from components.start.ways import draw_way_to_story, draw_ways
 from components.start.words import TEXTS, conclusion
 from models.lessons.stops import questions_of
 
@@ -29,8 +29,10 @@ else:
             st.markdown(conclusion(*runs))
     cells.draw_digits(asks=state is None)
     cells.draw(runs)
+    if is_plain_visit:
+        draw_way_to_story()
     if state is None:
         net.draw()
     if is_plain_visit:
-        draw_cards()
+        draw_ways()
         language.draw_choice()

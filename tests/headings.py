@@ -13,7 +13,7 @@ from components.labs.entrance import BOXES
 from components.playground.presets import PRESETS
 from components.shell.hidden_parts import PARTS
 from components.start.cells import CELLS
-from components.start.ways import CARDS
+from components.start.ways import WAYS
 from models.maps.prepared import PREPARED
 
 ROOT = Path(__file__).parents[1]
@@ -21,8 +21,7 @@ ROOT = Path(__file__).parents[1]
 FROM_TABLES = {
     "models.maps.prepared: key": {*PREPARED},
     "components.start.cells: self.name": {cell.name for cell in CELLS},
-    "components.start.ways: reader": {*CARDS},
-    "components.start.ways: label": {label for pages in CARDS.values() for _, label, _ in pages},
+    "components.start.ways: label": {label for _, label, _ in WAYS},
     "components.teacher.handout: name": {*PARTS},
     "components.labs.entrance: box": {*BOXES},
     "components.labs.entrance: settings.norm": {"post-norm", "pre-norm"},

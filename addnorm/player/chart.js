@@ -156,11 +156,9 @@ export class Chart {
   /** @type {object | undefined} plotly's configuration, which declares its buttons */
   config
 
-  // `highlightRun(run)` is called while the pointer is on the line of a run, with undefined when it leaves.
   // `plotted(margins)` is called once a chart that the slider covers is drawn, with the pixels around its plot.
-  constructor(place, { highlightRun = (_run) => {}, plotted = (_margins) => {} } = {}) {
+  constructor(place, { plotted = (_margins) => {} } = {}) {
     place.innerHTML = HTML
-    this.highlightRun = highlightRun
     this.plotted = plotted
     const find = (name) => place.querySelector(name)
     this.place = place
@@ -302,12 +300,6 @@ export class Chart {
 
   listen() {
     this.el.on("plotly_doubleclick", () => this.unzoom())
-    if (!this.panel.points) return
-    this.el.on("plotly_hover", ({ points: [{ data }] }) => {
-      const trace = this.panel.figure.data.find(({ name }) => name === (data.meta ?? data.name))
-      this.highlightRun(trace?.bind.run)
-    })
-    this.el.on("plotly_unhover", () => this.highlightRun(undefined))
   }
 
   clear(Plotly) {

@@ -135,17 +135,17 @@ const withNamesAtEnds = ({ data, layout }, lines, levels, height, dark) => {
   }
 }
 
-// Names the lines of a drawn figure and its `levels` ({ name, at }) at the ends of up to four lines, else in a legend. The
-// binding `legend` forces a legend, for lines that end close together. `reserved` keeps the rows of the legend and the right
-// margin between calls: they only grow until the width changes. `measure(text, fontSize)` returns a width in pixels.
+// Names the lines of a drawn figure and its `levels` ({ name, at }) at the ends of up to four lines, else in a legend.
+// `reserved` keeps the rows of the legend and the right margin between calls: they only grow until the width changes.
+// `measure(text, fontSize)` returns a width in pixels.
 export const labelFigure = (declared, { data, layout }, { width, height }, reserved, measure, dark) => {
   if (!layout.showlegend) return { data, layout }
-  const { levels = [], legend: legendOnly = false } = declared.layout.bind ?? {}
+  const { levels = [] } = declared.layout.bind ?? {}
   const { nameable, lines, marks } = namedParts(declared, data)
   const widths = [...nameable, ...lines, ...levels].map(({ name }) => measure(name, layout.legend.font.size))
   const widest = Math.max(0, ...widths)
   const fewLines = nameable.length > 0 && nameable.length <= MAX_AT_ENDS && nameable.every(isLine)
-  const namesAtEnds = !legendOnly && fewLines && widest <= MAX_NAME_SHARE * width
+  const namesAtEnds = fewLines && widest <= MAX_NAME_SHARE * width
   const names = new Set([...(namesAtEnds ? [] : nameable), ...marks].map(({ name }) => name))
   const margin = { ...layout.margin, t: topMargin(names, layout, width, reserved, measure) }
   if (!namesAtEnds) {

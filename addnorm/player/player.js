@@ -361,7 +361,6 @@ class Player {
         toggled: (block) => part.fire("toggled", [declared.run, block]),
         changed: (net) => part.fire("choice", net),
         opened: () => part.fire("opened", declared.target ?? declared.run),
-        highlightRun: (run) => this.highlightRun(run),
         plotted: (margins) => this.bar.cover(margins),
         scales: this.scales,
       })
@@ -373,15 +372,8 @@ class Player {
     panel.home.style.setProperty("--span", declared.span)
     panel.home.style.setProperty("--row", declared.row)
     panel.home.hidden = Boolean(declared.like || declared.needs)
-    panel.run = declared.runs || declared.points ? undefined : declared.run
     panel.declare(declared)
     return panel
-  }
-
-  // Highlights the panels of a run while the pointer is on its line; undefined for none.
-  highlightRun(run) {
-    for (const panel of this.panels.values())
-      panel.home.classList.toggle("pointed", run !== undefined && panel.run === run)
   }
 
   // The scene shown, if there are scenes.

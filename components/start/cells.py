@@ -5,9 +5,7 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from addnorm.player.declare import COLUMNS, Chart, Curve, Panel, RunHeading, SamplePaths
-from components.charts import figures
-from components.charts.parts import scaled_figure
+from addnorm.player.declare import COLUMNS, Curve, Panel, RunHeading, SamplePaths
 from components.player.page import panels_below, player, playhead
 from components.shell import projector
 from components.shell.hidden_parts import is_hidden
@@ -17,7 +15,7 @@ from components.start.words import TEXTS, FinishedRun
 from models.insight.outcome import BLOWS_UP
 from models.insight.path_outcome import PATH_OUTCOMES
 from models.service.client import trainer
-from models.spec import RunConfig, plan
+from models.spec import RunConfig
 
 NAME = "four"
 
@@ -53,7 +51,6 @@ SHOWN_CELLS = (0, 3)  # indices of cells that play at once
 GUESSED_CELLS = (1, 2)  # indices of cells that play after a guess
 # Heights in pixels.
 CURVE_HEIGHT = 80
-GRADIENT_HEIGHT = 300
 DIGITS_HEIGHT = 176
 CLASS_DIGITS_HEIGHT = 220
 PROJECTED_DIGITS_HEIGHT = 330
@@ -80,7 +77,6 @@ def draw(finished: list[FinishedRun]) -> None:
     panels: list[Panel] = []
     for run, (cell, outcome) in enumerate(zip(CELLS, outcomes, strict=True)):
         panels += _loss_panels(run, cell, outcome, large=large)
-    panels.append(_gradient_chart(large=large))
     keys = projector.PLAYER_KEYS_HINT if large else ""
     player(NAME, [cell.cfg for cell in CELLS], panels, scope=" all four", keys=keys)
 
@@ -124,14 +120,3 @@ def _loss_panels(run: int, cell: Combination, outcome: str, *, large: bool) -> l
     height = projector.SMALL_LOSS_HEIGHT if large else CURVE_HEIGHT
     curve = Curve(f"Loss, {cell.title.lower()}", run, SPAN, 1, level=guessing_loss(cell.cfg), height=height)
     return [RunHeading(cell.title, run, SPAN, 0, outcome=outcome, divergence=diverged), curve]
-
-
-def _gradient_chart(*, large: bool) -> Chart:
-    """The gradient of all cells over depth, on one axis; pointing at a line marks its cell."""
-    title = "Gradient by depth"
-    figure = figures.profiles(title, "grad_rms", plan(CELLS[0].cfg).sites, [cell.title for cell in CELLS])
-    figure["layout"]["bind"]["legend"] = True  # the lines end close to each other, so labels there would overlap
-    if large:
-        figure = scaled_figure(figure, projector.CHART_SCALE)
-    height = projector.FULL_CHART_HEIGHT if large else GRADIENT_HEIGHT
-    return Chart(title, span=COLUMNS, row=2, figure=figure, height=height, points=True)

@@ -1,34 +1,32 @@
-"""Where to go from Start: a card of pages for each kind of reader."""
+"""Where to go from Start: what it does not say itself."""
 
 from pathlib import Path
 
 import streamlit as st
 
-from components.shell import compare_link, projector
-from components.shell.link import COMPARE, LESSONS, PAGES, PLAYGROUND, STORY
+from components.shell import compare_link
+from components.shell.link import COMPARE, LESSONS, PAGES, STORY
 from components.start.words import TEXTS
-from models.spec.pairings import DEEP_PLACEMENTS, PAIRINGS
+from models.spec.pairings import PAIRINGS
 
-DEEP = compare_link.to_query(PAIRINGS[DEEP_PLACEMENTS].make(), seeds=1)
-ON_PROJECTOR = {projector.KEY: projector.VALUE}
-# By kind of reader: page, name of its label's text, and query.
-CARDS: dict[str, tuple[tuple[Path, str, dict[str, str]], ...]] = {
-    "visitors": ((STORY, "the story", {}), (PLAYGROUND, "playground", {})),
-    "students": ((LESSONS, "lessons", {}), (PAGES / "claims.py", "claims", {}), (PAGES / "papers.py", "papers", {})),
-    "teachers": ((STORY, "show the story", ON_PROJECTOR), (PAGES / "teacher.py", "open a class", {})),
-    "engineers": (
-        (PAGES / "recordings.py", "your model", {}),
-        (COMPARE, "compare", DEEP),
-        (PAGES / "maps.py", "maps", {}),
-    ),
-}
+FOUR = compare_link.to_query(PAIRINGS["residual x norm"].make(), seeds=1)
+# Page, name of its label's text, and query.
+WAYS: tuple[tuple[Path, str, dict[str, str]], ...] = (
+    (LESSONS, "lessons", {}),
+    (PAGES / "labs.py", "labs", {}),
+    (COMPARE, "compare", FOUR),
+    (PAGES / "teacher.py", "open a class", {}),
+    (PAGES / "recordings.py", "your model", {}),
+)
 
 
-def draw_cards() -> None:
-    """Draws a card with two or three pages for each kind of reader."""
+def draw_way_to_story() -> None:
+    """Draws the link to the page that says why the four nets behave as they do."""
+    st.page_link(STORY, label=TEXTS("the story"), icon=":material/auto_stories:")
+
+
+def draw_ways() -> None:
     st.subheader(TEXTS("go on"), anchor=False)
-    for column, (reader, pages) in zip(st.columns(len(CARDS)), CARDS.items(), strict=True):
-        with column.container(border=True):
-            st.markdown(f"**{TEXTS(reader)}**")
-            for page, label, query in pages:
-                st.page_link(page, label=TEXTS(label), query_params=query)
+    with st.container(horizontal=True):
+        for page, label, query in WAYS:
+            st.page_link(page, label=TEXTS(label), query_params=query)

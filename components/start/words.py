@@ -28,23 +28,16 @@ class FinishedRun:
         """One of OUTCOMES."""
         return outcome(self.trace, guessing_loss(self.cfg))
 
-    @cached_property
-    def path_outcome(self) -> str:
-        """What becomes of ten digits before training, one of PATH_OUTCOMES."""
-        return path_outcome.path_outcome(self.trace.frames[0].picture)
-
 
 def conclusion(neither: FinishedRun, residual: FinishedRun, norm: FinishedRun, both: FinishedRun) -> str:
-    """Which of the four nets have learned, and what became of ten digits in each before training."""
-    runs = {"neither": neither, "residual": residual, "norm": norm, "both": both}
-    learned = [run.title for run in runs.values() if run.outcome == LEARNS]
+    """Which of the four nets have learned."""
+    runs = (neither, residual, norm, both)
+    learned = [run.title for run in runs if run.outcome == LEARNS]
     if learned == [both.title]:
-        sentence = TEXTS("only both", share=both.trace.frames[-1].held_out_accuracy)
-    elif learned:
-        sentence = TEXTS("some learn", count=len(learned), nets=len(runs), titles="; ".join(learned))
-    else:
-        sentence = TEXTS("none learns", count=0, nets=len(runs))
-    return TEXTS("conclusion", learned=sentence, **{name: phrase(run.path_outcome) for name, run in runs.items()})
+        return TEXTS("only both", share=both.trace.frames[-1].held_out_accuracy)
+    if learned:
+        return TEXTS("some learn", count=len(learned), nets=len(runs), titles="; ".join(learned))
+    return TEXTS("none learns", count=0, nets=len(runs))
 
 
 def before_training(cfg: RunConfig, trace: Trace) -> str:

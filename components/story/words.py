@@ -54,17 +54,12 @@ def scene_texts(runs: Sequence[SceneRun], *, digit: int) -> list[tuple[str, str]
     """Title and text of each scene, in order; a sentence leaves out numbers that are not measured yet."""
     shallow, fades, grows, merges, levels = runs
     return [
-        (TEXTS("enters: title"), _enters(shallow, digit)),
+        (TEXTS("enters: title"), TEXTS("enters", digit=digit, width=shallow.cfg.width, blocks=shallow.cfg.depth)),
         (TEXTS("fades: title", blocks=fades.cfg.depth), f"{TEXTS('fades')} {_fades(fades)}".strip()),
         (TEXTS("grows: title"), f"{TEXTS('grows')} {_grows(grows)}".strip()),
         (TEXTS("merges: title"), f"{TEXTS('merges')} {_merges(merges)}"),
         (TEXTS("levels: title"), f"{TEXTS('levels')} {_levels(levels, merges, shallow)}"),
     ]
-
-
-def _enters(run: SceneRun, digit: int) -> str:
-    digits = _accuracy_text(run) or TEXTS("digits")
-    return TEXTS("enters", digit=digit, width=run.cfg.width, blocks=run.cfg.depth, digits=digits)
 
 
 def _fades(run: SceneRun) -> str:
@@ -89,20 +84,12 @@ def _merges(run: SceneRun) -> str:
         return TEXTS("merges, unmeasured")
     if not (run.finished and run.last_frame):
         return TEXTS("merges, measured", cosine=run.cosine)
-    return TEXTS(
-        "merges, trained",
-        cosine=run.cosine,
-        learns=_learning_text(run),
-        steps=run.cfg.steps,
-        digits=_accuracy_text(run),
-    )
+    return TEXTS("merges, trained", cosine=run.cosine, learns=_learning_text(run))
 
 
 def _levels(run: SceneRun, merged: SceneRun, shallow: SceneRun) -> str:
     if run.finished and run.last_frame:
-        sentences = TEXTS(
-            "levels, trained", learns=_learning_text(run), steps=run.cfg.steps, digits=_accuracy_text(run)
-        )
+        sentences = TEXTS("levels, trained", learns=_learning_text(run))
         if shallow.last_frame:
             sentences += " " + TEXTS("why depth", blocks=shallow.cfg.depth, share=shallow.last_frame.held_out_accuracy)
         return sentences
@@ -114,8 +101,3 @@ def _levels(run: SceneRun, merged: SceneRun, shallow: SceneRun) -> str:
 def _learning_text(run: SceneRun) -> str:
     learns = run.finished is not None and outcome(run.finished, guessing_loss(run.cfg)) == LEARNS
     return TEXTS("learns") if learns else TEXTS("does not learn")
-
-
-def _accuracy_text(run: SceneRun) -> str:
-    """How many unseen digits a finished run recognises; empty before that."""
-    return TEXTS("unseen digits", share=run.last_frame.held_out_accuracy) if run.last_frame else ""
