@@ -137,35 +137,6 @@ def test_the_start_page_trains_four_nets_after_one_button(visitors):
     page.get_by_text("Guess, then train").wait_for()
 
 
-def test_the_gradient_of_all_four_is_on_one_axis_and_a_line_under_the_pointer_marks_its_cell(visitors):
-    page = drawn(visitors("/"), "Gradient by depth")
-    gradient = chart(page, "Gradient by depth")
-    lines = "el => el.data.filter(({ mode }) => mode !== 'text').map(({ name, y }) => [name, y[0] / y.at(-1)])"
-    arrives = dict(gradient.evaluate(lines))
-    assert len(arrives) == 4
-    assert arrives["Neither"] < 1e-3
-    assert 0.1 < arrives["Norm, no residual"] < 10
-    assert arrives["Residual, no norm"] > 100
-    gradient.scroll_into_view_if_needed()
-    settled(page)
-    at = gradient.evaluate(
-        """el => {
-            const { xaxis, yaxis } = el._fullLayout, { left, top } = el.getBoundingClientRect()
-            const line = el.data.find(({ name }) => name === "Residual, no norm")
-            return [left + xaxis._offset + xaxis.d2p(2), top + yaxis._offset + yaxis.d2p(line.y[2])]
-        }"""
-    )
-    page.mouse.move(*at)
-    pointed = page.locator(".player-panel.pointed")
-    pointed.first.wait_for()
-    marked = " ".join(pointed.all_text_contents())
-    assert "Residual, no norm" in marked
-    assert "Neither" not in marked
-    assert "Norm, no residual" not in marked
-    page.mouse.move(5, 5)
-    expect(pointed).to_have_count(0)
-
-
 SHIFTS = """() => {
     window.shifted = 0
     new PerformanceObserver((list) => {
@@ -174,7 +145,9 @@ SHIFTS = """() => {
 }"""
 
 
-@pytest.mark.parametrize("how", [{}, PHONE], ids=["laptop", "phone"])
+@pytest.mark.parametrize(
+    "how", [{}, PHONE, PHONE | {"viewport": {"width": 360, "height": 740}}], ids=["laptop", "phone", "narrow"]
+)
 def test_nothing_on_the_start_page_moves_while_the_four_train(visitors, how):
     page = visitors("/", **how)
     until(page, lambda: page.locator(".sample-paths .dot").count() == 40, "forty digits")

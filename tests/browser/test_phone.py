@@ -21,6 +21,7 @@ from tests.browser.page import (
     settled,
     still,
     swipe,
+    until,
     until_row,
 )
 
@@ -150,7 +151,36 @@ def test_the_menu_says_that_it_is_one(visitors):
     box = menu.bounding_box()
     assert min(box["width"], box["height"]) >= 44
     laid_out(page, menu, page.get_by_role("button", name="Copy link"), page.get_by_test_id("stHeaderLogo"))
-    train = settled(page).get_by_role("button", name="Train all four").bounding_box()
-    assert train["y"] + train["height"] < 1.2 * PHONE["viewport"]["height"]
     menu.tap()
     expect(page.get_by_role("link", name="Anatomy", exact=True)).to_be_in_viewport()
+
+
+def test_train_stands_on_start_s_first_screen(visitors):
+    page = settled(visitors("/", **PHONE))
+    until(page, lambda: page.locator(".sample-paths .dot").count() == 40, "forty digits")
+    train = page.get_by_role("button", name="Train all four").bounding_box()
+    tour = page.get_by_role("link", name="Next: four scenes").bounding_box()
+    assert train["y"] + train["height"] <= tour["y"]
+    guesses = page.locator(".sample-paths fieldset button").all()
+    assert len(guesses) == 8
+    for guess in guesses:
+        guess.tap(trial=True)
+
+
+# Every press on a page that is not Streamlit's own header or an instrument over a plot, smaller than a finger.
+SMALL_TARGETS = """() => [...document.querySelectorAll("a[href], button, summary, select, input, [role=button]")].flatMap((el) => {
+    const target = el.closest("label, .stSelectbox [role=group]") ?? el
+    const { width, height } = target.getBoundingClientRect()
+    const isSeen = el.checkVisibility({ visibilityProperty: true, opacityProperty: true }) && width > 1
+    const isOwn = !el.closest("[data-testid=stHeader], [data-testid=stSidebar], .modebar, .stMarkdown p, .player-stack svg")
+        && el.dataset.testid !== "stTooltipHoverTarget" && !el.closest("[data-testid=stTooltipIcon]")
+    return isSeen && isOwn && Math.min(width, height) < 44 ? [`${el.ariaLabel || el.innerText} ${width}x${height}`] : []
+})"""
+
+
+@pytest.mark.parametrize("path", ["/", "/story", "/lessons"])
+def test_everything_pressed_is_as_large_as_a_finger(visitors, path):
+    page = settled(visitors(path, **PHONE))
+    page.get_by_role("link", name=re.compile("^Next: ")).wait_for()
+    until(page, lambda: page.locator(".player[data-draws]").count() or path == "/lessons", "the player")
+    assert settled(page).evaluate(SMALL_TARGETS) == []
