@@ -320,8 +320,8 @@ class Chart(Panel):
 
     `placeholder`: the sentence before the first row. `explains_end`: if the run stops early, the sentence says why.
     `figure` None: draw the net's answers in the last frame. The axes only grow; another net or a new `fit` resets them,
-    and a new `fit` also undoes a zoom. `scrubs`: the slider of the player covers this plot. `needs`: show the chart only
-    if the recording's header has a value other than 0 under this key.
+    and a new `fit` also undoes a zoom. `scrubs`: the slider of the player covers this plot. `needs`: show the chart
+    only if the recording's header has a value other than 0 under this key.
     """
 
     figure: Figure | None = None
