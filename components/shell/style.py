@@ -18,8 +18,8 @@ SCRIPTS = [
     (Path(__file__).parent / name).read_text(encoding="utf-8")
     for name in ("history.js", "parts.js", "links.js", "print.js")
 ]
-# Fetches plotly after the scripts that every page needs. `modulepreload` would also compile it, and delay the controls.
-PREFETCH = '<link rel="prefetch" as="script" crossorigin href="./{}">'
+# A header: plotly is there when the page runs it. `modulepreload` would also compile it, and delay the controls.
+PREFETCH = '<./{}>; rel="prefetch"; as="script"; crossorigin="anonymous"'
 # Compiles and runs plotly while the browser waits for the page's first elements, not when the first chart needs it.
 PLOTLY_PRELOAD = 'addEventListener("load", () => import("./{}"))'
 PATHS_WITHOUT_CHARTS = ("/", "/story", "/glossary", "/teacher", "/join")
@@ -36,8 +36,7 @@ class HtmlInjector:
         link = f'<link rel="modulepreload" href="./{script}">' if script else ""
         scripts = "".join(f"<script>{source}</script>" for source in SCRIPTS)
         self._additions = f"{link}<style>{CSS}</style>{scripts}".encode()
-        run = f"{PREFETCH.format(plotly)}<script>{PLOTLY_PRELOAD.format(plotly)}</script>"
-        self._plotly = run.encode() if plotly else b""
+        self._plotly = plotly
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Sends pages with the additions, and everything else unchanged."""
@@ -62,9 +61,11 @@ class HtmlInjector:
                 parts.append(message.get("body", b""))
                 if message.get("more_body"):
                     return
-                plotly = b"" if scope["path"].endswith(PATHS_WITHOUT_CHARTS) else self._plotly
-                body = b"".join(parts).replace(END, self._additions + plotly + END)
-                headers = MutableHeaders(scope=start[0])
+                headers, run = MutableHeaders(scope=start[0]), ""
+                if self._plotly and not scope["path"].endswith(PATHS_WITHOUT_CHARTS):
+                    headers.append("link", PREFETCH.format(self._plotly))
+                    run = f"<script>{PLOTLY_PRELOAD.format(self._plotly)}</script>"
+                body = b"".join(parts).replace(END, self._additions + run.encode() + END)
                 headers["content-length"] = str(len(body))
                 headers["content-security-policy"] = policy(body)
                 del headers["etag"], headers["last-modified"]
