@@ -54,10 +54,10 @@ async def lifespan(_app: Any) -> AsyncIterator[None]:
     file = classes_file(int(st.get_option("server.port")))
     board().persist_to(file)
     use_secret_of(file.parent)
-    trainer()
     from components.playground import page  # noqa: F401
     from components.start import cells  # noqa: F401
 
+    trainer()  # last: its delay is for the first page, which the server answers from now on
     yield
     close_trainer()
     board().save()

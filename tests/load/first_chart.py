@@ -2,7 +2,8 @@
 
 import tempfile
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
@@ -10,8 +11,8 @@ from typing import Any
 
 from benchmarks.report import Figure
 from benchmarks.timing import spread
-from tests.browser.chromium import MISSING, chromium
-from tests.load.server import serving
+from tests.browser.chromium import ARGS, CHROMIUM, MISSING, chromium
+from tests.load.server import Server, serving
 
 EMPTY = "import streamlit as st\nst.button('Train')\n"
 ONE_CHART = (
@@ -20,101 +21,97 @@ ONE_CHART = (
 # Milliseconds, and bytes a second.
 NETWORK = {"offline": False, "latency": 80, "downloadThroughput": 10e6 / 8, "uploadThroughput": 4e6 / 8}
 ELSEWHERE = "playground.example"  # a name that the browser does not take for its own machine
+NAMED = f"--host-resolver-rules=MAP {ELSEWHERE} 127.0.0.1"
 
 
 @dataclass(frozen=True)
 class Page:
-    """A server's script, the path of a page on it, and the selector of a chart there."""
+    """A server's script, the path of a page on it, and the selector of what is waited for there."""
 
     script: str | Path
     path: str
-    chart: str
-
-    def wait(self, tab: Any) -> None:
-        """Waits until a tab shows the chart."""
-        tab.locator(self.chart).first.wait_for()
+    awaited: str
 
 
-def browser(rounds: int = 5, remote: int = 2) -> list[Figure]:
-    """From opening the address, with an empty cache, to a visible Train button; server and worker are warm.
+def browser(rounds: int = 5, remote: int = 2) -> Iterator[Figure]:
+    """From opening the address, with an empty cache, to the Train button and to the first chart.
 
-    And to the first chart on a server that has just started, whose trainer still loads torch: on this machine, and
-    `remote` times over a network of 10 Mbit/s and 80 ms.
+    The chart's time is that beyond an empty page, beside one `st.plotly_chart`'s: on servers and a browser that are
+    warm; on a server that has just started, whose trainer still loads torch, and shares the processor; and in a browser
+    that has just started. And `remote` times over a network of 10 Mbit/s and 80 ms.
     """
-    named = f"--host-resolver-rules=MAP {ELSEWHERE} 127.0.0.1"
-    with tempfile.TemporaryDirectory() as folder, chromium(named) as driven:
+    with tempfile.TemporaryDirectory() as folder, chromium(NAMED) as driven:
         if driven is None:
-            return [Figure("address opened to controls", None, note=MISSING)]
+            yield Figure("address opened to controls", None, note=MISSING)
+            return
         empty, one_chart = Path(folder) / "empty.py", Path(folder) / "one_chart.py"
         empty.write_text(EMPTY)
         one_chart.write_text(ONE_CHART)
-        pages = {
+        chart = {
             "ours": Page("app.py", "/playground", ".player-chart .main-svg"),
             "one": Page(one_chart, "/", ".main-svg"),
         }
-        opened = _opened(driven, empty, rounds)
-        charts = _first_charts(driven, pages, rounds + 1)  # the first round warms the browser itself
-        afar = _first_charts(driven, pages, remote, NETWORK)
-    empty_page = median(opened["an empty page"])
-    first = {what: median(all_[1:]) - empty_page for what, all_ in charts.items()}
-    note = (
-        f"{first['ours']:.2f} s and {first['one']:.2f} s, both beyond an empty page's {empty_page:.2f} s; "
-        f"ours {spread(charts['ours'][1:])}"
-    )
-    figures = [
-        *(
-            Figure(f"address opened to controls, {what}", median(all_), "s", note=spread(all_))
-            for what, all_ in opened.items()
-        ),
-        Figure(
-            "first chart on a fresh server / one st.plotly_chart", first["ours"] / first["one"], at_most=1.0, note=note
-        ),
-    ]
-    if remote:
-        times = median(afar["ours"]) / median(afar["one"])
-        note = spread(afar["ours"])
-        name = "first chart over 10 Mbit/s and 80 ms / one st.plotly_chart"
-        figures.append(Figure(name, times, at_most=0.35, note=note))
-    return figures
+        button = "[data-testid=stMain] button:has-text('Train')"
+        pages = chart | {"empty": Page(empty, "/", button), "controls": Page("app.py", "/playground", ".player-main")}
+        for way, how in {"warm": {}, "fresh server": {"fresh": True}, "new browser": {"cold": True}}.items():
+            taken = _times(driven, pages, rounds + 1, **how)  # the first round warms the browser itself
+            seconds = {what: median(all_[1:]) for what, all_ in taken.items()}
+            ours, one = (seconds[what] - seconds["empty"] for what in chart)
+            note = f"{ours:.2f} s and {one:.2f} s beyond an empty page's {seconds['empty']:.2f} s; ours {spread(taken['ours'][1:])}"
+            yield Figure(
+                f"address opened to controls, {way}", seconds["controls"], "s", note=spread(taken["controls"][1:])
+            )
+            yield Figure(f"first chart / one st.plotly_chart, {way}", ours / one, at_most=1.05, note=note)
+        if remote:
+            afar = _times(driven, chart, remote, fresh=True, network=NETWORK)
+            name = "first chart over 10 Mbit/s and 80 ms / one st.plotly_chart"
+            times = median(afar["ours"]) / median(afar["one"])
+            yield Figure(name, times, at_most=0.35, note=spread(afar["ours"]))
 
 
-def _opened(driven: Any, empty: Path, rounds: int) -> dict[str, list[float]]:
-    """Seconds to controls on warm servers, by turns."""
-    with serving() as app, serving(empty) as other:
-        app.wait_for(b'"ready"')
-        other.wait_for(path="/_stcore/health")
-        addresses = {"the playground": f"{app.url}/playground", "an empty page": other.url}
-        taken: dict[str, list[float]] = {what: [] for what in addresses}
-        for _ in range(rounds + 1):  # the first round warms the browser itself
-            for what, address in addresses.items():
-                taken[what].append(
-                    _seen(driven, address, lambda page: page.get_by_role("button", name="Train").wait_for())
-                )
-    return {what: all_[1:] for what, all_ in taken.items()}
-
-
-def _first_charts(
-    driven: Any, pages: Mapping[str, Page], rounds: int, network: Mapping[str, Any] | None = None
+def _times(
+    driven: Any,
+    pages: Mapping[str, Page],
+    rounds: int,
+    *,
+    fresh: bool = False,
+    cold: bool = False,
+    network: Mapping[str, Any] | None = None,
 ) -> dict[str, list[float]]:
-    """Seconds from opening an address to a chart, by turns, each time on a new server; `network`: emulated."""
+    """Seconds from opening each page to what is awaited there, by turns.
+
+    `fresh`: each time on a new server. `cold`: in a new browser. `network`: emulated.
+    """
     taken: dict[str, list[float]] = {what: [] for what in pages}
-    for _ in range(rounds):
-        for what, page in pages.items():
-            with serving(page.script, PLAYGROUND_PROXIES="1" if network else "0") as fresh:
-                fresh.wait_for(path="/_stcore/health")
-                address = (fresh.url.replace("127.0.0.1", ELSEWHERE) if network else fresh.url) + page.path
-                taken[what].append(_seen(driven, address, page.wait, network))
+    with ExitStack() as stack:
+        warm: dict[str | Path, Server] = {}
+        for page in pages.values():
+            if not fresh and page.script not in warm:
+                warm[page.script] = stack.enter_context(serving(page.script))
+                warm[page.script].wait_for(*((b'"ready"',) if page.script == "app.py" else (b"", "/_stcore/health")))
+        for _ in range(rounds):
+            for what, page in pages.items():
+                with ExitStack() as turn:
+                    server = warm.get(page.script)
+                    if server is None:
+                        server = turn.enter_context(serving(page.script, PLAYGROUND_PROXIES="1" if network else "0"))
+                        server.wait_for(path="/_stcore/health")
+                    address = (server.url.replace("127.0.0.1", ELSEWHERE) if network else server.url) + page.path
+                    used = driven.browser_type.launch(executable_path=CHROMIUM, args=[*ARGS, NAMED]) if cold else driven
+                    taken[what].append(_seen(used, address, page.awaited, network))
+                    if cold:
+                        used.close()
     return taken
 
 
-def _seen(driven: Any, address: str, wait: Callable[[Any], None], network: Mapping[str, Any] | None = None) -> float:
-    """Seconds until `wait` is over in a tab with an empty cache."""
+def _seen(driven: Any, address: str, awaited: str, network: Mapping[str, Any] | None) -> float:
+    """Seconds until a tab with an empty cache shows the awaited."""
     page = driven.new_context().new_page()
     if network:
         page.context.new_cdp_session(page).send("Network.emulateNetworkConditions", dict(network))
     began = time.perf_counter()
     page.goto(address)
-    wait(page)
+    page.locator(awaited).first.wait_for()
     taken = time.perf_counter() - began
     page.context.close()
     return taken
