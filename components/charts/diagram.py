@@ -16,6 +16,7 @@ from models.content import phrase
 from models.spec import NORMS, PLACEMENTS, RunConfig, plan
 from models.spec.placement import Placement
 from models.spec.plan import SublayerPlan
+from models.spec.vocabulary import MANY_STREAMS
 
 
 @dataclass(frozen=True)
@@ -85,6 +86,11 @@ class Drawing:
         """Adds text, centred unless it is a caption."""
         self.parts.append(f'<text class="{kind}" x="{x:.0f}" y="{y:.0f}">{escape(phrase(label))}</text>')
 
+    def dot(self, x: float, y: float, kind: str = "") -> None:
+        """Adds a point at which a stream is read, or with `kind` "+" one at which something is added to it."""
+        added = " add plain" if kind else ""
+        self.parts.append(f'<circle class="dot{added}" cx="{x:.0f}" cy="{y:.1f}" r="{3.5 if kind else 2.5}"/>')
+
     def add(self, y: float, *, is_missing: bool = False) -> None:
         """Adds the circle in which skip and branch are summed, faint if the block has no skip."""
         lacks = " lacks" if is_missing else ""
@@ -102,6 +108,7 @@ dominant-baseline:central}}
 .block-diagram .plus{{font-size:19px}}.block-diagram .side,.block-diagram .caption{{font-size:13px}}
 .block-diagram .caption{{text-anchor:start}}
 .block-diagram .wire{{stroke:currentColor;stroke-width:2}}.block-diagram .skip{{stroke:{SIGNAL};stroke-width:5}}
+.block-diagram .stream{{stroke:{SIGNAL};stroke-width:2.5}}.block-diagram .dot{{fill:currentColor}}
 .block-diagram .reach{{stroke:transparent;stroke-width:18}}
 .block-diagram [data-box]:is(:hover,[aria-pressed="true"],:focus-visible) .skip{{stroke-width:8}}
 .block-diagram .norm{{fill:{NORM}33;stroke:{NORM};stroke-width:2.5}}
@@ -238,6 +245,8 @@ def _draw_end(drawing: Drawing, cfg: RunConfig, final_norm: str) -> None:
     """Draws the sum that joins the streams, the final norm and the head."""
     if cfg.stack == "dlcl":
         drawing.box(_weighted_sum(cfg), drawing.size.skip_y, "scale")
+    if cfg.stack in MANY_STREAMS:
+        drawing.box(f"Σ {cfg.streams} streams", drawing.size.skip_y, "scale")
     if cfg.stack == "residual":
         drawing.box(f"+ {_normed(cfg, 'x₀ + all branches')}", drawing.size.skip_y, "norm")
     if final_norm != "none":
@@ -258,6 +267,10 @@ def _draw_sublayer(
     if sublayer.identity:
         drawing.box("taken out", skip_y, "scale")
         return drawing.x, drawing.x
+    if cfg.stack in MANY_STREAMS:
+        return _draw_streams(drawing, cfg, sublayer, slots)
+    if cfg.stack == "attention residuals":
+        return _draw_depth_read(drawing, cfg, sublayer, slots)
     fork = drawing.x + size.step + size.number_room
     drawing.wire(drawing.x, skip_y, fork, skip_y)
     drawing.wire(fork, skip_y, fork, branch_y)
@@ -276,6 +289,48 @@ def _draw_sublayer(
             drawing.box(label, skip_y, kind)
     if sublayer.drop_stream:
         drawing.box(f"dropout {sublayer.drop_stream:g}", skip_y, "scale")
+    return fork, join
+
+
+def _draw_streams(drawing: Drawing, cfg: RunConfig, sublayer: SublayerPlan, slots: Placement) -> tuple[float, float]:
+    """Draws n streams above, mixed, and the branch below, which reads a sum of them and adds to each."""
+    size = drawing.size
+    spread = size.add_radius * 1.5
+    heights = [size.skip_y + spread * (stream / (cfg.streams - 1) - 0.5) for stream in range(cfg.streams)]
+    start, fork = drawing.x, drawing.x + size.step
+    drawing.wire(fork, heights[0], fork, size.branch_y)
+    drawing.x = fork
+    for label, kind in [("Σ α h", "scale"), *_branch_boxes(cfg, sublayer, slots), ("× β", "scale")]:
+        drawing.box(label, size.branch_y, kind)
+    join = drawing.x + size.step
+    drawing.wire(drawing.x, size.branch_y, join, size.branch_y)
+    drawing.wire(join, size.branch_y, join, heights[0])
+    for height in heights:
+        drawing.wire(start, height, join + size.add_radius, height, "stream")
+        drawing.dot(fork, height)
+        drawing.dot(join, height, "+")
+    mixing = "Sinkhorn mix" if cfg.stack == "mHC" else "mix"
+    label = f"{mixing} {cfg.streams}×{cfg.streams}"
+    width = size.padding + size.letter_width * len(label)
+    drawing.rect(label, (fork + join - width) / 2, size.skip_y, width, "scale plain")
+    drawing.x = join + size.add_radius
+    return fork, join
+
+
+def _draw_depth_read(drawing: Drawing, cfg: RunConfig, sublayer: SublayerPlan, slots: Placement) -> tuple[float, float]:
+    """Draws the branch below, and above it the attention by which the next sublayer reads all outputs so far."""
+    size = drawing.size
+    fork = drawing.x + size.step
+    drawing.wire(drawing.x, size.skip_y, fork, size.skip_y)
+    drawing.wire(fork, size.skip_y, fork, size.branch_y)
+    drawing.x = fork
+    for label, kind in _branch_boxes(cfg, sublayer, slots):
+        drawing.box(label, size.branch_y, kind)
+    join = drawing.x + size.step
+    drawing.wire(drawing.x, size.branch_y, join, size.branch_y)
+    drawing.wire(join, size.branch_y, join, size.skip_y)
+    drawing.x = join
+    drawing.box("depth attention", size.skip_y, "scale")
     return fork, join
 
 
@@ -369,4 +424,8 @@ def _title(cfg: RunConfig, sublayer: SublayerPlan) -> str:
     placement = overrides.get("placement", cfg.placement)
     norm = overrides.get("norm", cfg.norm)
     skip = "with a residual" if sublayer.skip else "without a residual"
+    if cfg.stack in MANY_STREAMS:
+        skip = f"{cfg.stack} of {cfg.streams} streams"
+    elif cfg.stack == "attention residuals":
+        skip = cfg.stack
     return f"Block diagram: {cfg.net}, {placement}, {norm}, {skip}"

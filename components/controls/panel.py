@@ -21,6 +21,7 @@ from models.spec import ARRANGEMENTS, NET_DEFAULTS, TASKS, RunConfig, arrangemen
 from models.spec.arrangements import architecture_fields, overrides_at_depth
 from models.spec.knob import Knob
 from models.spec.overrides import Override
+from models.spec.vocabulary import MANY_STREAMS
 
 CUSTOM = "custom"  # title of the menu for settings that no arrangement has
 SEVERAL = "several"  # title of the menu of arrangements if the columns of a comparison differ
@@ -154,6 +155,10 @@ def _draw_preserving_gain() -> None:
 def _has_no_effect(name: str) -> bool:
     if name in {"skip_scale", "skip_repeats"}:
         return not session.field("residual", True)
+    if name in {"streams", "mixing_noise"}:
+        return session.field("stack") not in MANY_STREAMS
+    if name == "sinkhorn":
+        return session.field("stack") != "mHC"
     return name in {"placement", "eps", "affine"} and session.field("norm") == "none"
 
 

@@ -10,7 +10,7 @@ from models.spec import NORMS, TASKS, RunConfig, plan
 from models.spec.parametrization import branch_gain, has_uniform_rates, output_factor, parameter_scaling, score_scale
 from models.spec.plan import SublayerPlan, matrices
 from models.spec.schedule import learning_rate_sum
-from models.spec.vocabulary import ONE_STREAM
+from models.spec.vocabulary import NORMED_SUMS
 from models.trace import Trace
 
 SIZE_FIXING_NORMS = {name for name, norm in NORMS.items() if norm.over}
@@ -23,7 +23,7 @@ MIN_GRADIENT = 1e-7  # RMS well above Adam's eps; from it on, Adam's first updat
 @lru_cache(maxsize=256)
 def is_head_normed(cfg: RunConfig) -> bool:
     """Whether the head reads the stream through a norm that fixes its size."""
-    final_norm = plan(cfg).final_norm if cfg.stack in ONE_STREAM else cfg.norm
+    final_norm = cfg.norm if cfg.stack in NORMED_SUMS else plan(cfg).final_norm
     return bool(SIZE_FIXING_NORMS & {final_norm, plan(cfg).sublayers[-1].norm_add})
 
 

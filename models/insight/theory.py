@@ -6,7 +6,7 @@ arXiv 1606.05340; Schoenholz 2017, arXiv 1611.01232; Yang & Schoenholz 2017, arX
 
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from math import sqrt
+from math import exp, sqrt
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from models.spec import INITS, NORMS, RunConfig, knobs, plan
 from models.spec.knob import Matrix
 from models.spec.parametrization import branch_gain
 from models.spec.plan import SublayerPlan, activations_of, is_one_layer
-from models.spec.vocabulary import ONE_STREAM
+from models.spec.vocabulary import MANY_STREAMS, NORMED_SUMS
 
 
 def weight_variance(init: str, inputs: int, outputs: int, *, last: bool, sublayers: int) -> float:
@@ -63,8 +63,15 @@ def law(cfg: RunConfig) -> Law:
     if no_law:
         return Law(None, None, no_law)
     stages = [_Moments(0.0, 1.0, 1.0)]
+    outputs = stages[:]  # that attention residuals read
     for sublayer in sublayers:
-        stages.append(_after_sublayer(cfg, sublayer, stages[-1]))
+        if cfg.stack == "attention residuals":
+            outputs += (
+                [] if sublayer.identity else [_weighted(_branch_weight(cfg, sublayer), cfg, sublayer, stages[-1])]
+            )
+            stages.append(stages[-1] if sublayer.identity else _mean(outputs))
+        else:
+            stages.append(_after_sublayer(cfg, sublayer, stages[-1]))
     mean_squares = np.array([stage.square for stage in stages])
     factors = [stage.back for stage in stages[1:]]
     product = np.sqrt(np.concatenate([np.cumprod(factors[::-1])[::-1], [1.0]]))
@@ -73,7 +80,7 @@ def law(cfg: RunConfig) -> Law:
         mean_squares,
         gradient=None if no_gradient else product,
         reading=no_gradient or _reading(cfg, sublayers),
-        product=product if cfg.net == "mlp" else None,
+        product=product if cfg.net == "mlp" and cfg.stack != "attention residuals" else None,
     )
 
 
@@ -140,8 +147,10 @@ def factor_per_sublayer(profile: np.ndarray) -> float:
 
 def _no_law_reason(cfg: RunConfig, sublayers: tuple[SublayerPlan, ...]) -> str:
     """Why no law is known; empty if there is one."""
-    if cfg.stack not in ONE_STREAM:  # learned scalars start at 1 and 0, which is the single stream
+    if cfg.stack in NORMED_SUMS:  # learned scalars start at 1 and 0, which is the single stream
         return f"no law is known for a stack that joins blocks in another way ({cfg.stack})"
+    if cfg.stack in MANY_STREAMS and (cfg.mixing_noise or (cfg.stack == "mHC" and not cfg.sinkhorn)):
+        return "no law is known for streams whose mixing does not keep their mean"
     if cfg.skip_repeats > 1:
         return "no law is known for recursive skips"
     active = [sub for sub in sublayers if not sub.identity and (_branch_weight(cfg, sub) or sub.norm_add != "none")]
@@ -158,6 +167,8 @@ def _no_law_reason(cfg: RunConfig, sublayers: tuple[SublayerPlan, ...]) -> str:
 def _no_gradient_law_reason(cfg: RunConfig, sublayers: tuple[SublayerPlan, ...]) -> str:
     """Why only the law of the stream is known, not that of its gradient; empty if both are."""
     adding = [sub for sub in sublayers if _branch_weight(cfg, sub)]
+    if cfg.stack == "attention residuals":
+        return "the mean of all outputs, which attention over depth starts with; no law of the gradient is known"
     if cfg.net == "transformer" and adding:
         return "norms fix what every sublayer adds; no law of the gradient through attention is known"
     bare = [sub for sub in adding if sub.skip and set(sub.norms) == {"none"}]
@@ -183,16 +194,27 @@ def _branch_weight(cfg: RunConfig, sublayer: SublayerPlan) -> float:
     return 0.0 if sublayer.identity or is_zero else sublayer.scale
 
 
+def _weighted(weight: float, cfg: RunConfig, sublayer: SublayerPlan, x: _Moments) -> _Moments:
+    """The weighted branch of a sublayer."""
+    branch = _branch(cfg, sublayer, x) if weight else _Moments(0.0, 0.0, 0.0)
+    return _Moments(weight * branch.mean, weight**2 * branch.variance, weight**2 * branch.back)
+
+
+def _mean(outputs: list[_Moments]) -> _Moments:
+    """The mean of independent outputs."""
+    count = len(outputs)
+    return _Moments(sum(x.mean for x in outputs) / count, sum(x.variance for x in outputs) / count**2, 1.0)
+
+
 def _after_sublayer(cfg: RunConfig, sublayer: SublayerPlan, x: _Moments) -> _Moments:
     """The stream after a sublayer. Variances of skip and branch add up, because the last matrix has mean 0."""
     if sublayer.identity:
         return _Moments(x.mean, x.variance, 1.0)
-    weight = _branch_weight(cfg, sublayer)
-    branch = _branch(cfg, sublayer, x) if weight else _Moments(0.0, 0.0, 0.0)
-    mean = sublayer.skip * x.mean + weight * branch.mean
-    variance = sublayer.skip**2 * x.variance + weight**2 * branch.variance
+    branch = _weighted(_branch_weight(cfg, sublayer), cfg, sublayer, x)
+    mean = sublayer.skip * x.mean + branch.mean
+    variance = sublayer.skip**2 * x.variance + branch.variance
     normed = _norm(cfg, sublayer.norm_add, mean, variance)
-    total = _Moments(normed.mean, normed.variance, normed.back * (sublayer.skip**2 + weight**2 * branch.back))
+    total = _Moments(normed.mean, normed.variance, normed.back * (sublayer.skip**2 + branch.back))
     return _after_dropout(sublayer.drop_stream, total)
 
 
@@ -201,10 +223,12 @@ def _branch(cfg: RunConfig, sublayer: SublayerPlan, x: _Moments) -> _Moments:
     if sublayer.kind != "mlp":  # a transformer's branch has a law only if N_out fixes its size, whatever F does
         output = _norm(cfg, sublayer.norm_out, 0.0, 1.0)
         return _after_dropout(sublayer.drop_branch, output)
-    read = _norm(cfg, sublayer.norm_in, x.mean, x.variance)
+    # mHC reads sigmoid(1) of one stream and sigmoid(-1) of the others, while all are equal.
+    reads = 1 / (1 + exp(-1)) + (cfg.streams - 1) / (1 + exp(1)) if cfg.stack == "mHC" else 1.0
+    read = _norm(cfg, sublayer.norm_in, reads * x.mean, reads**2 * x.variance)
     function = _function(cfg, sublayer, sublayer.input_scale**2 * read.square)
     normed = _norm(cfg, sublayer.norm_out, function.mean, function.variance)
-    back = read.back * sublayer.input_scale**2 * function.back * normed.back
+    back = reads**2 * read.back * sublayer.input_scale**2 * function.back * normed.back
     return _after_dropout(sublayer.drop_branch, _Moments(normed.mean, normed.variance, back))
 
 

@@ -13,7 +13,14 @@ from torch import Tensor
 from addnorm.probe import accumulate_dtype
 from models.answers import Lens
 from models.instruments.attention import attention_in, attention_parts
-from models.nets.stacks import DLCLStack, ResiDualStack, ScalarStack, Stack
+from models.nets.stacks import (
+    AttentionResidualStack,
+    DLCLStack,
+    HyperStack,
+    ResiDualStack,
+    ScalarStack,
+    Stack,
+)
 from models.spec import TASKS, RunConfig
 from models.spec.knob import check_integer
 from models.spec.plan import uses_batch_statistics
@@ -113,6 +120,12 @@ def _two_streams(net: Stack, points: list[Tensor], branches: list[Tensor]) -> li
     return [x + net.norm_collected(y) for x, y in zip(points, collected, strict=True)]
 
 
+def _stream_sums(net: Stack, points: list[Tensor], _branches: list[Tensor]) -> list[Tensor | None]:
+    """The sum of n streams, n times their mean."""
+    assert isinstance(net, HyperStack)
+    return [net.streams * x for x in points]
+
+
 def _layer_sums(net: Stack, points: list[Tensor], _branches: list[Tensor]) -> list[Tensor | None]:
     """DLCL: the weighted sum that the next block or the head reads; None inside a block."""
     assert isinstance(net, DLCLStack)
@@ -130,6 +143,8 @@ HEAD_INPUTS: dict[type[Stack], HeadInputs] = {
     ScalarStack: _one_stream,
     ResiDualStack: _two_streams,
     DLCLStack: _layer_sums,
+    HyperStack: _stream_sums,
+    AttentionResidualStack: _one_stream,
 }
 
 

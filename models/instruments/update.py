@@ -20,7 +20,11 @@ def logit_changes(snapshot: Snapshot) -> Update:
     """RMS change of the logits if only the blocks' matrices take a step, and if all parameters do."""
     model, x, y = snapshot.exact()
     parameters = {name: p for name, p in model.named_parameters() if p.requires_grad}
-    matrices = [name for name, p in parameters.items() if name.startswith("stream.blocks.") and p.ndim > 1]
+    matrices = [
+        name
+        for name, p in parameters.items()
+        if name.startswith("stream.blocks.") and p.ndim > 1 and ".connection." not in name
+    ]
     logits = model(x)
     gradients = torch.autograd.grad(cross_entropy(logits, y), [*parameters.values()], allow_unused=True)
     start = [p.detach().clone() for p in parameters.values()]

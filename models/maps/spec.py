@@ -12,7 +12,10 @@ from models.spec.knob import is_integer, plain
 from models.spec.query import sanitize
 
 FORMAT_VERSION = 1
-AXES = ("depth", "lr", "width", "init_gain", "batch", "warmup", "branch_dropout", "stream_dropout", "weight_decay")
+AXES = (
+    *("depth", "lr", "width", "init_gain", "batch", "warmup", "branch_dropout", "stream_dropout", "weight_decay"),
+    *("streams", "mixing_noise", "sinkhorn"),
+)
 MAX_PANELS = 6
 MAX_VALUES_OF_AXIS = 24
 MAX_SEEDS_OF_MAP = 8

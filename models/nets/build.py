@@ -5,12 +5,14 @@ from functools import partial
 from torch import Tensor, nn
 
 from models.nets.branches import Alibi, Attention, OneLayer, RelativeBias, Rotary, TwoLayers
+from models.nets.connections import DynamicHyperConnection, HyperConnection, ManifoldConnection
 from models.nets.embedding import build_embedding, build_positions
 from models.nets.initialisation import initialise
 from models.nets.norms import build_norm
 from models.nets.stacks import STACKS, Stack
 from models.nets.sublayer import (
     Gate,
+    HyperSublayer,
     IdentitySublayer,
     RecursiveSublayer,
     Sublayer,
@@ -20,8 +22,9 @@ from models.nets.sublayer import (
 )
 from models.spec import TASKS, RunConfig, plan
 from models.spec.parametrization import branch_gain, head_gain, output_factor, score_scale
-from models.spec.plan import SublayerPlan, block_name
+from models.spec.plan import SublayerPlan, block_name, layer_of
 from models.spec.tasks import MAX_TOKENS
+from models.spec.vocabulary import MANY_STREAMS
 
 
 class Net(nn.Module):
@@ -64,14 +67,21 @@ def build_model(cfg: RunConfig) -> Net:
     model = Net(
         build_embedding(task.inputs(cfg.net), task.vocabulary, cfg.width),
         build_positions(position, cfg.tokens, cfg.width),
-        STACKS[cfg.stack](blocks, partial(norm, cfg.norm)),
+        STACKS[cfg.stack](blocks, partial(norm, cfg.norm), **stack_options(cfg)),
         norm(stack_plan.final_norm),
         nn.Linear(cfg.width, task.classes),
         output_factor=output_factor(cfg),
     )
     gains = {"gain": branch_gain(cfg), "head_gain": head_gain(cfg)}
-    initialise(model, init=cfg.init, **gains, seed=cfg.seed, sublayers=cfg.sublayers)
+    initialise(model, init=cfg.init, **gains, seed=cfg.seed, sublayers=cfg.sublayers, mixing_noise=cfg.mixing_noise)
     return model
+
+
+def stack_options(cfg: RunConfig) -> dict[str, float]:
+    """What the class of a stack takes beside blocks and norm."""
+    if cfg.stack in MANY_STREAMS:
+        return {"streams": cfg.streams}
+    return {"width": cfg.width, "eps": cfg.eps} if cfg.stack == "attention residuals" else {}
 
 
 def build_sublayer(cfg: RunConfig, sublayer: SublayerPlan) -> nn.Module:
@@ -91,7 +101,20 @@ def build_sublayer(cfg: RunConfig, sublayer: SublayerPlan) -> nn.Module:
     }
     if sublayer.repeats > 1:
         return RecursiveSublayer(build_branch(cfg, sublayer), norm_again=norm(sublayer.norm_add), **parts)
+    if cfg.stack in MANY_STREAMS:
+        return HyperSublayer(
+            build_branch(cfg, sublayer), connection=build_connection(cfg, layer_of(cfg, sublayer)), **parts
+        )
     return Sublayer(build_branch(cfg, sublayer), **parts)
+
+
+def build_connection(cfg: RunConfig, layer: int) -> nn.Module:
+    """The connection of a sublayer, counted from 0, with the streams."""
+    if cfg.stack == "mHC":
+        return ManifoldConnection(cfg.streams, layer, cfg.width, cfg.eps, cfg.sinkhorn)
+    if cfg.stack == "dynamic hyper-connections":
+        return DynamicHyperConnection(cfg.streams, layer, cfg.width, cfg.eps)
+    return HyperConnection(cfg.streams, layer)
 
 
 def build_branch(cfg: RunConfig, sublayer: SublayerPlan) -> nn.Module:

@@ -70,11 +70,21 @@ INITS: dict[str, Init] = {
 
 
 @torch.no_grad()
-def initialise(model: nn.Module, *, init: str, gain: float, seed: int, sublayers: int, head_gain: float = 1.0) -> None:
+def initialise(
+    model: nn.Module,
+    *,
+    init: str,
+    gain: float,
+    seed: int,
+    sublayers: int,
+    head_gain: float = 1.0,
+    mixing_noise: float = 0.0,
+) -> None:
     """Draws every parameter of a net in place.
 
     Branch matrices follow `init`, times `gain`. The embedding gives the stream unit mean square. The head is
-    N(0, 1/D) times `head_gain`, and biases are 0. Gates and the gains of norms keep their modules' initial values.
+    N(0, 1/D) times `head_gain`, and biases are 0. Gates, the gains of norms and connections keep their modules' initial
+    values; to the mixing of streams, N(0, `mixing_noise`^2) is added.
     """
     for name, parameter in model.named_parameters():
         source = generator(seed, name)
@@ -91,6 +101,9 @@ def initialise(model: nn.Module, *, init: str, gain: float, seed: int, sublayers
             parameter.normal_(generator=source)
         elif kind == "table_TD":
             parameter.normal_(generator=source).mul_(math.sqrt(0.5))
+        elif mixing_noise and name.endswith((".connection.alpha", ".connection.offset")):
+            mixing = parameter[-(model.get_submodule(module).streams ** 2) :]  # type: ignore[operator]
+            mixing.add_(torch.randn(len(mixing), generator=source), alpha=mixing_noise)
         elif name == "head.weight":
             _fan_in(parameter, source, role, sublayers)
             parameter.mul_(head_gain)

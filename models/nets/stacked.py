@@ -19,6 +19,7 @@ from torch import Tensor, nn
 from models.generator import generator
 from models.nets.branches import Attention, RelativeBias
 from models.nets.build import Net
+from models.nets.connections import DepthAttention, DynamicHyperConnection, HyperConnection, ManifoldConnection
 from models.nets.embedding import Positions
 from models.nets.norms import NORM_TYPES, TokenBatchNorm
 from models.nets.stacks import LearnedScalars
@@ -198,6 +199,16 @@ def _stack_parameter_lists(lists: Sequence[nn.ParameterList]) -> nn.ParameterLis
     return nn.ParameterList(nn.Parameter(torch.stack([p.detach() for p in rows])) for rows in zip(*lists, strict=True))
 
 
+def _stack_connection(modules: Sequence[nn.Module]) -> nn.Module:
+    """A copy of the first module with all parameters as (K, 1, ...), which its own forward broadcasts over tokens."""
+    stacked = copy.deepcopy(modules[0])
+    for name, _ in list(stacked.named_parameters()):
+        setattr(
+            stacked, name, nn.Parameter(torch.stack([getattr(module, name).detach() for module in modules])[:, None])
+        )
+    return stacked
+
+
 LEAVES: dict[type[nn.Module], Callable[..., nn.Module]] = {
     nn.Linear: StackedLinear,
     nn.Embedding: StackedEmbedding,
@@ -209,4 +220,5 @@ LEAVES: dict[type[nn.Module], Callable[..., nn.Module]] = {
     LearnedScalars: _stack_broadcasting,
     Dropout: StackedDropout,
     nn.ParameterList: _stack_parameter_lists,
+    **dict.fromkeys((HyperConnection, DynamicHyperConnection, ManifoldConnection, DepthAttention), _stack_connection),
 }

@@ -1,11 +1,13 @@
-"""Stacks of blocks: one stream, bare or with learned scalars, ResiDual's two, and DLCL's sums over earlier blocks."""
+"""Stacks of blocks: one stream, bare or with learned scalars, ResiDual's two, hyper-connected ones, sums over depth."""
 
 from collections.abc import Callable, Mapping, Sequence
 
 import torch
 from torch import Tensor, nn
 
-from models.nets.sublayer import Tap
+from models.nets.connections import DepthAttention
+from models.nets.sublayer import IdentitySublayer, Tap
+from models.spec.vocabulary import MANY_STREAMS
 
 Blocks = Mapping[str, Mapping[str, nn.Module]]
 
@@ -111,9 +113,60 @@ class DLCLStack(Stack):
         return torch.einsum("...k,k...td->...td", self.weights[index], torch.stack(normed))
 
 
-STACKS: dict[str, type[Stack]] = {
+class HyperStack(Stack):
+    """n streams, all copies of x_0 at first, which every sublayer's connection mixes; the output is their sum.
+
+    A site's tap hears the mean of the streams, and its gradient is the sum of theirs: while all are copies, those of
+    the one stream that they copy.
+    """
+
+    def __init__(self, blocks: Blocks, norm: Callable[[], nn.Module], streams: int) -> None:
+        super().__init__(blocks, norm)
+        self.streams = streams
+        self.mean_taps = nn.ModuleList(Tap() for _ in self.sublayers)
+
+    @property
+    def stream_taps(self) -> list[Tap]:
+        return [self.start_tap, *self.mean_taps]
+
+    def forward(self, x: Tensor) -> Tensor:
+        h = self.start_tap(x).unsqueeze(-2).expand(*x.shape[:-1], self.streams, x.shape[-1])
+        for sublayer, tap in zip(self.sublayers, self.mean_taps, strict=True):
+            h = sublayer(h)
+            mean = h.mean(-2)
+            h = h + (tap(mean.view_as(mean)) - mean).unsqueeze(-2)  # adds 0
+        return h.sum(-2)
+
+
+class AttentionResidualStack(Stack):
+    """Every sublayer, and the head, reads by attention over x_0 and all earlier branches (Chen 2026, 2603.15031).
+
+    The site after a sublayer is what the next one reads, or the head. A sublayer taken out passes on what it reads.
+    """
+
+    def __init__(self, blocks: Blocks, norm: Callable[[], nn.Module], width: int, eps: float) -> None:
+        super().__init__(blocks, norm)
+        are_active = [not isinstance(sublayer, IdentitySublayer) for sublayer in self.sublayers]
+        self.reads = nn.ModuleList(DepthAttention(width, eps) if active else nn.Identity() for active in are_active)
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = self.start_tap(x)
+        outputs = [x]
+        for sublayer, read in zip(self.sublayers, self.reads, strict=True):
+            outputs.append(sublayer.branch(x))  # type: ignore[operator]
+            if isinstance(sublayer, IdentitySublayer):
+                outputs.pop()
+            else:
+                x = read(torch.stack(outputs))
+            x = sublayer.stream_tap(x)  # type: ignore[operator]
+        return x
+
+
+STACKS: dict[str, Callable[..., Stack]] = {
     "single": Stack,
     "learned scalars": ScalarStack,
     "residual": ResiDualStack,
     "dlcl": DLCLStack,
+    **dict.fromkeys(MANY_STREAMS, HyperStack),
+    "attention residuals": AttentionResidualStack,
 }

@@ -145,6 +145,18 @@ class RecursiveSublayer(Sublayer):
         return self.stream_tap(self.drop_stream(self.norm_again(self.skip(x) + once)))
 
 
+class HyperSublayer(Sublayer):
+    """A sublayer between n streams, joined to them by its connection: (B, T, n, D) -> (B, T, n, D)."""
+
+    def __init__(self, function: nn.Module, *, connection: nn.Module, **parts: nn.Module) -> None:
+        super().__init__(function, **parts)
+        self.connection = connection
+
+    def forward(self, h: Tensor) -> Tensor:
+        x, mixed, beta = self.connection(h)
+        return mixed + beta * self.branch(x).unsqueeze(-2)
+
+
 class IdentitySublayer(nn.Module):
     """An ablated sublayer: y = x without N_add, and a branch of 0."""
 

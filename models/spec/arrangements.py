@@ -35,6 +35,7 @@ PLAIN_FIELDS: dict[str, object] = {
     "branch_scale": 1.0,
     "input_scale": "one",
     "stack": "single",
+    "mixing_noise": 0.0,
     "skip_repeats": 1,
     "init": "fan-in",
     "overrides": (),
@@ -68,6 +69,14 @@ ARRANGEMENTS = {
     ),
     "ResiDual": Arrangement("Xie 2023, 2304.14802", {"placement": "post-norm", "stack": "residual"}),
     "DLCL": Arrangement("Wang 2019, 1906.01787", {"placement": "pre-norm", "stack": "dlcl"}),
+    "hyper-connections": Arrangement("Zhu 2024, 2409.19606", {"placement": "pre-norm", "stack": "hyper-connections"}),
+    "dynamic hyper-connections": Arrangement(
+        "Zhu 2024, 2409.19606", {"placement": "pre-norm", "stack": "dynamic hyper-connections"}
+    ),
+    "mHC": Arrangement("Xie 2025, 2512.24880", {"placement": "pre-norm", "stack": "mHC"}),
+    "attention residuals": Arrangement(
+        "Chen 2026, 2603.15031", {"placement": "pre-norm", "stack": "attention residuals"}
+    ),
     "scaled skip": Arrangement(
         "Liu 2020, Rethinking skip connection with layer normalization", {"placement": "post-norm", "skip_scale": 2.0}
     ),

@@ -14,6 +14,7 @@ from models.spec.config import RunConfig
 from models.spec.fields import knobs
 from models.spec.limits import LIMITS
 from models.spec.plan import SUBLAYER_KINDS, SublayerPlan, is_one_layer, matrices, sublayers_by_cost
+from models.spec.vocabulary import MANY_STREAMS
 
 MAX_STEP_SECONDS = LIMITS.step_seconds  # of a training step, and of the signal at initialisation
 MAX_RUN_SECONDS = LIMITS.run_seconds
@@ -42,6 +43,14 @@ PER_WEIGHT = {"sgd": 1.8e-9, "momentum": 1.8e-9, "adam": 2.8e-9, "adamw": 2.8e-9
 PER_MULTIPLY_ADD = 1 / 44e9
 PER_TERM = 3e-6  # of DLCL's sums over earlier blocks
 PER_TERM_ELEMENT = 1.2e-9
+# Measured apart on the same scale, at 16 to 64 sublayers of 256 to 65,536 elements.
+PER_CONNECTION = {"hyper-connections": 0.32e-3, "dynamic hyper-connections": 0.62e-3, "mHC": 0.62e-3}
+PER_STREAM_ELEMENT = 17e-9  # of each of n streams, per sublayer
+PER_SINKHORN = 0.07e-3  # per iteration
+PER_SINKHORN_TOKEN = 0.3e-6
+PER_READ = 0.34e-3  # of attention over depth
+PER_READ_ELEMENT = 7.5e-9  # of each output that is read
+STORED_PER_STREAM, STORED_PER_READ = 6, 3  # tensors that a backward pass keeps
 ONE_KERNEL_NORMS = ("none", "layer norm", "batch norm")
 CHEAP_ACTIVATIONS = ("relu", "identity")  # any other costs as much per element as a norm
 ATTENTION_TENSORS = 5  # of the stream's size: queries, keys, values, the heads' output, the branch's output
@@ -98,7 +107,20 @@ def reference_step_cost(cfg: RunConfig) -> StepCost:
         growing += 3 * PER_COSTLY_ELEMENT * elements * cfg.depth
     elif cfg.stack == "residual":
         growing += PER_ELEMENT * elements * cfg.sublayers
+    elif cfg.stack in MANY_STREAMS:
+        iterations = cfg.sinkhorn * cfg.sublayers if cfg.stack == "mHC" else 0
+        fixed += PER_CONNECTION[cfg.stack] * cfg.sublayers + PER_SINKHORN * iterations
+        growing += PER_STREAM_ELEMENT * elements * cfg.streams * cfg.sublayers
+        growing += PER_SINKHORN_TOKEN * cfg.batch * cfg.tokens * iterations
+    elif cfg.stack == "attention residuals":
+        fixed += PER_READ * cfg.sublayers
+        growing += PER_READ_ELEMENT * elements * _reads(cfg)
     return StepCost(fixed, growing)
+
+
+def _reads(cfg: RunConfig) -> float:
+    """The outputs that all sublayers and the head read by attention over depth."""
+    return cfg.sublayers * (cfg.sublayers + 3) / 2
 
 
 def _fixed_seconds(cfg: RunConfig, sublayer: SublayerPlan) -> float:
@@ -160,7 +182,12 @@ def memory_bytes(cfg: RunConfig) -> float:
     """Bytes of weights, gradients, optimiser state, stored activations and rows."""
     masks = (cfg.branch_dropout > 0) + (cfg.stream_dropout > 0)  # each stores the mask and its output
     per_block = sum(6 + 2 * _hidden_ratio(cfg, kind) + 2 * masks for kind in SUBLAYER_KINDS[cfg.net])
-    activations = cfg.batch * cfg.tokens * cfg.width * cfg.depth * per_block
+    tensors = float(cfg.depth * per_block)
+    if cfg.stack in MANY_STREAMS:
+        tensors += STORED_PER_STREAM * cfg.streams * cfg.sublayers
+    elif cfg.stack == "attention residuals":
+        tensors += STORED_PER_READ * _reads(cfg)
+    activations = cfg.batch * cfg.tokens * cfg.width * tensors
     return 4.0 * activations + resident_bytes(cfg)
 
 

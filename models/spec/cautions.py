@@ -3,7 +3,7 @@
 from models.spec.config import RunConfig
 from models.spec.plan import activations_of, has_dropout, is_one_layer, plan, uses_batch_statistics
 from models.spec.tasks import TASKS, needs_attention
-from models.spec.vocabulary import NORMS
+from models.spec.vocabulary import MANY_STREAMS, NORMS
 
 ZERO_LAST = (
     "Zero last does not keep branches small where a norm follows them: it scales even a tiny output up, so after the "
@@ -23,6 +23,10 @@ VARIANCE_SHIFT = (
 SELF_NORMALISING = (
     "SELU keeps a mean of 0 and a variance of 1 only with weights from N(0, 1/inputs), no norm, and alpha dropout "
     "(Klambauer 2017, 1706.02515); {breaks}."
+)
+SUMMED = (
+    "The head reads the sum of the {streams} streams, at the start {streams} times what one stream would give it, and "
+    "no final norm undoes that."
 )
 STREAM_DROPOUT = "Dropout on the stream multiplies its mean square by 1/(1 - rate) = {times:.2f} at every add."
 
@@ -44,6 +48,8 @@ def config_caution(cfg: RunConfig) -> str | None:
             sentences.append(SELF_NORMALISING.format(breaks=", and ".join(breaks)))
     if cfg.stream_dropout:
         sentences.append(STREAM_DROPOUT.format(times=1 / (1 - cfg.stream_dropout)))
+    if cfg.stack in MANY_STREAMS and plan(cfg).final_norm == "none":
+        sentences.append(SUMMED.format(streams=cfg.streams))
     return " ".join(sentences + _task_cautions(cfg)) or None
 
 

@@ -5,8 +5,8 @@ from typing import NamedTuple
 
 from models.spec.config import RunConfig
 from models.spec.parametrization import BASE_DEPTH, branch_factor, score_scale
-from models.spec.plan import SublayerPlan, is_one_layer, matrices, plan
-from models.spec.vocabulary import NORMS
+from models.spec.plan import SublayerPlan, is_one_layer, layer_of, matrices, plan
+from models.spec.vocabulary import MANY_STREAMS, NORMS
 
 Name = Callable[[str], str]  # slot -> its name in the code, such as "norm_in" -> "self.norm_in"
 
@@ -15,6 +15,13 @@ DROPOUTS = ("drop_branch", "drop_stream")
 # Positions added to attention's scores: class in `models.nets.branches`, and name in the code of a block.
 RELATIVE = {"relative bias": ("RelativeBias", "relative_bias"), "alibi": ("Alibi", "alibi")}
 MATRIX_PATHS = {"W": "w", "W1": "w1", "W2": "w2", "Wq": "w_q", "Wk": "w_k", "Wv": "w_v", "Wo": "w_o"}
+# Classes in `models.nets.connections`, by stack.
+CONNECTIONS = {
+    "hyper-connections": "HyperConnection",
+    "dynamic hyper-connections": "DynamicHyperConnection",
+    "mHC": "ManifoldConnection",
+    "attention residuals": "DepthAttention",
+}
 RULE_CODE = {"deepnorm": "M**0.25", "depth": "M", "1/sqrt(depth)": "1 / math.sqrt(M)", "1/sqrt(2)": "1 / math.sqrt(2)"}
 
 
@@ -94,12 +101,25 @@ def _other_parts(cfg: RunConfig, sublayer: SublayerPlan, number: str) -> dict[st
         channels = 1 if sublayer.gate == "zero gate" else cfg.width
         code = f"nn.Parameter(torch.full(({channels},), {sublayer.scale!r}))"
         parts[f"gate{number}"] = CodePart(f"{sublayer.kind}.scale.gate", code)
+    if cfg.stack in MANY_STREAMS:
+        code = connection_code(cfg, str(layer_of(cfg, sublayer)), str(cfg.width), repr(cfg.eps))
+        parts[f"connection{number}"] = CodePart(f"{sublayer.kind}.connection", code)
     for name, (inputs, outputs) in matrices(cfg, sublayer.kind).items():
         parts[name] = CodePart(f"{sublayer.kind}.function.{MATRIX_PATHS[name]}", f"nn.Linear({inputs}, {outputs})")
     if sublayer.kind == "attn" and cfg.qk_norm:
         code = norm_code("rms norm", str(cfg.width // cfg.heads), repr(cfg.eps), affine=cfg.affine)
         parts |= {name: CodePart(f"attn.function.{name}", code) for name in ("norm_q", "norm_k")}
     return parts
+
+
+def connection_code(cfg: RunConfig, layer: str, width: str, eps: str) -> str:
+    """The code that builds a sublayer's connection, from `models.nets.connections`."""
+    arguments = [str(cfg.streams), layer]
+    if cfg.stack != "hyper-connections":
+        arguments += [width, eps]
+    if cfg.stack == "mHC":
+        arguments.append(str(cfg.sinkhorn))
+    return f"{CONNECTIONS[cfg.stack]}({', '.join(arguments)})"
 
 
 def branch_code(cfg: RunConfig, sublayer: SublayerPlan, name: Name, function: Callable[[str], str]) -> str:
@@ -164,11 +184,15 @@ def _slot_name(sublayer: SublayerPlan, number: str) -> Name:
 
 
 def _stream_lines(cfg: RunConfig, sublayer: SublayerPlan, number: str) -> list[str]:
-    """The code of a sublayer: assignments to x, and in ResiDual to y."""
+    """The code of a sublayer: assignments to x, in ResiDual to y, and to n streams h (B, T, n, D)."""
     if sublayer.identity:
-        return ["x = x  # taken out"]
+        return ["h = h  # taken out"] if cfg.stack in MANY_STREAMS else ["x = x  # taken out"]
     name = _slot_name(sublayer, number)
     branch = branch_code(cfg, sublayer, name, lambda inner: _function_code(cfg, sublayer, name, inner))
+    if cfg.stack in MANY_STREAMS:
+        return [f"x, mixed, beta = connection{number}(h)", f"h = mixed + beta * ({branch}).unsqueeze(-2)"]
+    if cfg.stack == "attention residuals":
+        return [f"v.append({branch})", f"x = read{number}(torch.stack(v))  # attention over depth"]
     if cfg.stack == "residual":
         return [f"f = {branch}", f"x, y = {sum_code(cfg, sublayer, name, 'f')}, y + f"]
     if sublayer.repeats > 1:

@@ -5,18 +5,18 @@ from models.spec.knob import Entry
 from models.spec.parametrization import BASE_DEPTH, BASE_WIDTH, branch_factor, output_factor, score_scale
 from models.spec.plan import SublayerPlan, has_dropout, is_one_layer, plan
 from models.spec.scales import BRANCH_SCALES, SKIP_SCALES
-from models.spec.vocabulary import NORMS, ONE_STREAM, STACKS
+from models.spec.vocabulary import MANY_STREAMS, NORMS, ONE_STREAM, STACKS
 
 
 def equation(cfg: RunConfig, block: int | None = None) -> str:
     """LaTeX of a block, by default the last: its sublayer, its branches, and the rule of the stack."""
     sublayers = plan(cfg).active_sublayers(block or cfg.depth)
     lines = [STACKS[cfg.stack].formula] if cfg.stack == "learned scalars" else []
-    lines += [rf"x \leftarrow {sublayer_equation(cfg, sublayers[-1])}"]
+    lines += _stream_lines(cfg, sublayers[-1])
     lines += [line for sublayer in sublayers if not sublayer.identity for line in _branch_lines(cfg, sublayer)]
     if has_dropout(cfg):
         lines += [r"\operatorname{D}_p(z) = m \odot z/(1-p)", r"m_i = 0\text{ with probability }p\text{, else }1"]
-    stack_output = "x_M"
+    stack_output = r"\textstyle\sum_s H_s" if cfg.stack in MANY_STREAMS else "x_M"
     if cfg.stack == "residual":
         lines += [rf"y \leftarrow y + {branch_equation(cfg, sublayers[-1])},\qquad y_0 = x_0"]
         stack_output = f"x_M + {norm_latex(cfg.norm, 'y_M')}"
@@ -28,6 +28,34 @@ def equation(cfg: RunConfig, block: int | None = None) -> str:
         stack_output = "x_{L+1}"
     lines += _logits_lines(cfg, stack_output)
     return r"\begin{aligned}" + r"\\ ".join("&" + line for line in lines) + r"\end{aligned}"
+
+
+def _stream_lines(cfg: RunConfig, sublayer: SublayerPlan) -> list[str]:
+    """The equation of the stream, or of the streams H (n, D), and what it takes to read it."""
+    branch = branch_equation(cfg, sublayer)
+    if cfg.stack == "attention residuals":
+        read = r"x \leftarrow \textstyle\sum_{i=0}^{l} \operatorname{softmax}_i(w_l^\top\operatorname{RMS}(v_i))\,v_i"
+        return ["x \\leftarrow x"] if sublayer.identity else [read, rf"v_l = {branch},\qquad v_0 = x_0"]
+    if cfg.stack not in MANY_STREAMS:
+        return [rf"x \leftarrow {sublayer_equation(cfg, sublayer)}"]
+    if sublayer.identity:
+        return [r"H \leftarrow H"]
+    streams = rf"H \in \mathbb{{R}}^{{{cfg.streams}\times d}}"
+    if cfg.stack == "mHC":
+        return [
+            rf"H \leftarrow \mathcal{{H}}^\text{{res}} H + \mathcal{{H}}^{{\text{{post}}\top}}\,{branch}",
+            rf"x = \mathcal{{H}}^\text{{pre}} H,\qquad {streams}",
+            r"\mathcal{H}^\text{pre} = \sigma(p),\quad \mathcal{H}^\text{post} = 2\sigma(q),\quad "
+            rf"\mathcal{{H}}^\text{{res}} = \operatorname{{Sinkhorn}}_{{{cfg.sinkhorn}}}(R)",
+            r"(p, q, R) = a\,\operatorname{RMS}(\operatorname{vec}H)\,\varphi + b",
+        ]
+    lines = [rf"H \leftarrow A_r^\top H + B^\top\,{branch}", rf"x = A_m^\top H,\qquad {streams}"]
+    if cfg.stack == "dynamic hyper-connections":
+        lines += [
+            r"(A_m\ A_r) = (A_m\ A_r)_0 + s_\alpha\tanh(\bar H W)",
+            r"B = B_0 + s_\beta\tanh(\bar H w)^\top,\qquad \bar H = \operatorname{norm}(H)",
+        ]
+    return lines
 
 
 def _logits_lines(cfg: RunConfig, stack_output: str) -> list[str]:

@@ -57,6 +57,9 @@ class Fields:
     branch_dropout: Annotated[float, Knob("Branch dropout", 0.0, 0.9, 0.05)] = 0.0
     stream_dropout: Annotated[float, Knob("Stream dropout", 0.0, 0.9, 0.05)] = 0.0
     stack: Annotated[str, Knob("Stack", choices=STACKS)] = "single"
+    streams: Annotated[int, Knob("Streams", 2, 4, control="slider")] = 4
+    mixing_noise: Annotated[float, Knob("Mixing noise", 0.0, 1.0, 0.05)] = 0.0
+    sinkhorn: Annotated[int, Knob("Sinkhorn iterations", 0, 40)] = 20
     skip_repeats: Annotated[int, Knob("Skip repeats", 1, 2, control="slider")] = 1
     init: Annotated[str, Knob("Initialisation", choices=INITS, group="network")] = "fan-in"
     init_gain: Annotated[float, Knob("Init gain", 0.01, 10.0, log=True)] = 1.0

@@ -7,7 +7,7 @@ from models.spec.config import RunConfig
 from models.spec.parametrization import branch_factor
 from models.spec.placement import PLACEMENTS
 from models.spec.scales import GATES, initial_gate, scale_value
-from models.spec.vocabulary import NORMS, ONE_STREAM
+from models.spec.vocabulary import NORMED_SUMS, NORMS
 
 SUBLAYER_KINDS = {"mlp": ("mlp",), "transformer": ("attn", "ffn")}
 
@@ -46,7 +46,11 @@ class SublayerPlan:
 
 @dataclass(frozen=True)
 class StackPlan:
-    """All sublayers in forward order, and the norm before the head or "none"."""
+    """All sublayers in forward order, and the norm before the head or "none".
+
+    The stream at a site is the tensor after a sublayer. Between n streams (MANY_STREAMS) it is their mean, and its
+    gradient the sum of theirs; with attention residuals it is what the next sublayer, or the head, reads.
+    """
 
     sublayers: tuple[SublayerPlan, ...]
     final_norm: str
@@ -97,7 +101,7 @@ def norms_of(cfg: RunConfig) -> set[str]:
     stack_plan = plan(cfg)
     norms = {norm for sublayer in stack_plan.sublayers if not sublayer.identity for norm in sublayer.norms}
     norms.add(stack_plan.final_norm)
-    if cfg.stack not in ONE_STREAM:
+    if cfg.stack in NORMED_SUMS:
         norms.add(cfg.norm)
     return norms - {"none"}
 
@@ -126,6 +130,12 @@ def matrices(cfg: RunConfig, kind: str) -> dict[str, tuple[int, int]]:
     if kind == "attn":
         return dict.fromkeys(("Wq", "Wk", "Wv", "Wo"), (width, width))
     return {"W": (width, width)} if is_one_layer(cfg, kind) else {"W1": (width, hidden), "W2": (hidden, width)}
+
+
+def layer_of(cfg: RunConfig, sublayer: SublayerPlan) -> int:
+    """The number of a sublayer in forward order, counted from 0."""
+    kinds = SUBLAYER_KINDS[cfg.net]
+    return (sublayer.block - 1) * len(kinds) + kinds.index(sublayer.kind)
 
 
 def block_name(block: int) -> str:

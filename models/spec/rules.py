@@ -6,8 +6,9 @@ from typing import Any
 
 from models.spec.fields import BY_DEPTH, Fields
 from models.spec.overrides import PARTS
+from models.spec.placement import PLACEMENTS
 from models.spec.scales import GATES
-from models.spec.vocabulary import NORMS
+from models.spec.vocabulary import MANY_STREAMS, NORMS
 
 MAX_TRANSFORMER_DEPTH = 48  # blocks
 BATCH_NORMS = {norm for norm, entry in NORMS.items() if entry.over == "batch"}
@@ -24,6 +25,24 @@ class Rule:
     is_broken: Callable[[Any], bool]
     sentence: Callable[[Any], str]
     repair: Callable[[Any], dict[str, object]]
+
+
+def _many(broken: Callable[[Any], bool], why: str, repair: Callable[[Any], dict[str, object]]) -> Rule:
+    """A rule of the stacks that have another place for the residual; `why` goes on from the name of the stack."""
+    return Rule(
+        lambda c: c.stack in (*MANY_STREAMS, "attention residuals") and broken(c),
+        lambda c: f"stack {c.stack} {why}",
+        repair,
+    )
+
+
+def _adds_norm(placement: object) -> bool:
+    return placement in PLACEMENTS and PLACEMENTS[str(placement)].norm_add
+
+
+def _without(cfg: Any, is_illegal: Callable[[str, object], bool]) -> dict[str, object]:
+    """The overrides without the illegal ones."""
+    return {"overrides": tuple(override for override in cfg.overrides if not is_illegal(*override[1:]))}
 
 
 def _legal_heads(cfg: Any) -> int:
@@ -74,6 +93,46 @@ RULES = (
         lambda c: c.stack == "residual" and c.skip_repeats > 1,
         lambda c: "skip repeats is 2 and stack residual (ResiDual) has one add per stream; choose skip repeats 1",
         lambda c: {"skip_repeats": 1},
+    ),
+    _many(
+        lambda c: not c.residual,
+        "is another form of the residual, and residual is off; turn it on, or choose stack single",
+        lambda c: {"residual": True},
+    ),
+    _many(
+        lambda c: any(key == "residual" and not value for _, key, value in c.overrides),
+        "is another form of the residual, which a single block cannot lack; remove the exception",
+        lambda c: _without(c, lambda key, value: key == "residual"),
+    ),
+    _many(
+        lambda c: _adds_norm(c.placement),
+        "has no single sum that a norm could follow; choose placement pre-norm",
+        lambda c: {"placement": "pre-norm"},
+    ),
+    _many(
+        lambda c: any(key == "placement" and _adds_norm(value) for _, key, value in c.overrides),
+        "has no single sum that a norm could follow, in no block; remove the exception",
+        lambda c: _without(c, lambda key, value: key == "placement" and _adds_norm(value)),
+    ),
+    _many(
+        lambda c: c.skip_scale != 1,
+        "learns the weight of the residual, and skip weight sets it; choose skip weight 1",
+        lambda c: {"skip_scale": 1.0},
+    ),
+    _many(
+        lambda c: c.skip_repeats > 1,
+        "has no single sum to repeat, and skip repeats is 2; choose skip repeats 1",
+        lambda c: {"skip_repeats": 1},
+    ),
+    _many(
+        lambda c: c.stream_dropout > 0,
+        "has no single stream to drop numbers of; choose stream dropout 0",
+        lambda c: {"stream_dropout": 0.0},
+    ),
+    _many(
+        lambda c: c.parametrization != "standard",
+        "has no known scaling with width or depth; choose parametrization standard",
+        lambda c: {"parametrization": "standard"},
     ),
     Rule(
         lambda c: c.parametrization == BY_DEPTH and c.branch_scale in GATES,

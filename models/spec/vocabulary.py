@@ -194,8 +194,17 @@ STACKS = {
     ),
     "residual": Entry(r"x\leftarrow N(x+f(x)),\; y\leftarrow y+f(x),\; x_M+N(y_M)", "Xie 2023, 2304.14802"),
     "dlcl": Entry(r"x_{l+1}=\sum_{k\le l} W_{l+1,k}\,N(y_k)", "Wang 2019, 1906.01787"),
+    "hyper-connections": Entry(r"H\leftarrow A_r^\top H + B^\top f(A_m^\top H)", "Zhu 2024, 2409.19606"),
+    "dynamic hyper-connections": Entry(
+        r"H\leftarrow A_r(H)^\top H + B(H)^\top f(A_m(H)^\top H)", "Zhu 2024, 2409.19606"
+    ),
+    "mHC": Entry(r"H\leftarrow\operatorname{Sinkhorn}(R)\,H + 2\sigma(b)^\top f(\sigma(a)\,H)", "Xie 2025, 2512.24880"),
+    "attention residuals": Entry(
+        r"x_l=\sum_{i<l}\operatorname{softmax}_i(w_l^\top\operatorname{RMS}(v_i))\,v_i", "Chen 2026, 2603.15031"
+    ),
 }
-
+MANY_STREAMS = ("hyper-connections", "dynamic hyper-connections", "mHC")  # stacks whose sublayers mix n streams
+NORMED_SUMS = ("residual", "dlcl")  # stacks that hold norms of their own, of which the head reads a sum
 ONE_STREAM = ("single", "learned scalars")  # stacks whose end the head reads, as long as no further norm joins streams
 
 DEVICES = {

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import torch
-from torch import Tensor
 
 from models.nets import build_model, stack_nets
 from models.spec import RunConfig
@@ -18,6 +17,7 @@ from models.training.loop import Loop
 from models.training.loss import cross_entropies
 from models.training.modes import dropout_masks
 from models.training.optimizers import Rates, build_optimizer, parameter_scalings
+from models.training.rows import block_matrices
 
 # Fields in which the runs may differ: they change neither the shape of a net nor what a step computes.
 DIFFERING_FIELDS = ("seed", "lr", "warmup", "schedule", "init", "init_gain")
@@ -47,9 +47,7 @@ class Batched(Loop):
         parameters = dict(self.model.named_parameters())
         # In a stacked net biases have several axes too, so matrices are told apart by a single net.
         matrix_ids = {id(parameters[name]) for name, p in nets[0].named_parameters() if p.ndim > 1}
-        matrices: list[list[Tensor]] = [
-            [p for p in block.parameters() if id(p) in matrix_ids] for block in self.model.stream.blocks.values()
-        ]
+        matrices = block_matrices(self.model, lambda p: id(p) in matrix_ids)
         self.optimizer = build_optimizer(
             cfg.optimizer,
             self.model.parameters(),

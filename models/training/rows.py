@@ -1,6 +1,6 @@
 """Rows: the numbers of a step in one row, written on the device and read back in batches."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import islice
 
@@ -13,9 +13,12 @@ from models.spec import RunConfig, plan
 from models.trace import SCALARS, Columns
 
 
-def block_matrices(model: Net) -> list[list[Tensor]]:
-    """The weight matrices of each block, without biases and gains."""
-    return [[p for p in block.parameters() if p.ndim > 1] for block in model.stream.blocks.values()]
+def block_matrices(model: Net, is_matrix: Callable[[Tensor], bool] = lambda p: p.ndim > 1) -> list[list[Tensor]]:
+    """The weight matrices of each block's branches, without biases and gains."""
+    return [
+        [p for name, p in block.named_parameters() if is_matrix(p) and ".connection." not in name]
+        for block in model.stream.blocks.values()
+    ]
 
 
 class RowWriter:

@@ -21,10 +21,10 @@ from hypothesis import given, settings
 from torch.nn import functional
 
 from models.export.script.script import standalone_script
-from models.nets import build_model, norms
+from models.nets import build_model, connections, norms
 from models.spec import ARRANGEMENTS, NETS, NORMS, RunConfig
-from models.spec.code import block_code, block_parts, parts_by_name
-from models.spec.vocabulary import POSITIONS
+from models.spec.code import CONNECTIONS, block_code, block_parts, parts_by_name
+from models.spec.vocabulary import MANY_STREAMS, POSITIONS
 from models.training import Run
 from tests.strategies import configs
 
@@ -42,6 +42,8 @@ CASES = {
         "ResiDual", **TRANSFORMER | {"branch_dropout": 0.25, "stream_dropout": 0.1, "task": "copy"}
     ),
     "DLCL on the book": RunConfig.arranged("DLCL", **TRANSFORMER | {"task": "book", "position": "rotary"}),
+    "mHC, noise": RunConfig.arranged("mHC", **TRANSFORMER | {"mixing_noise": 0.3, "weight_decay": 0.1, "task": "copy"}),
+    "attention residuals": RunConfig.arranged("attention residuals", **SMALL | {"overrides": ((2, "identity", True),)}),
     "muP, AdamW": RunConfig(
         **TRANSFORMER | {"parametrization": "muP", "optimizer": "adamw", "weight_decay": 0.3, "position": "alibi"}
     ),
@@ -184,22 +186,28 @@ def test_the_code_of_a_block_computes_what_the_block_computes(net: str, arrangem
                 parameter.add_(0.3 * torch.randn(parameter.shape, generator=torch.Generator().manual_seed(number)))
         x = torch.randn(2, 32, 8, generator=torch.Generator().manual_seed(1))
         given = namespace(cfg, block, number) | {"x": x, "y": 3 * x, "w": [0.25, 0.75], "normed": [x, x]}
+        reads = getattr(model.stream, "reads", [])[(number - 1) * len(block) :]  # type: ignore[index,arg-type]
+        given |= {"h": torch.stack((x, 2 * x, x + 1, -x), -2), "v": [x], "torch": torch}
+        given |= {f"read{at}" if net == "transformer" else "read": read for at, read in enumerate(reads, 1)}
+        expected, outputs = given["h"] if cfg.stack in MANY_STREAMS else x, [x]
         exec(block_code(cfg, number), given | {"norm_block": torch.nn.Identity()}, given)
-        expected = x
-        for sublayer in block.values():  # type: ignore[operator]
-            expected = sublayer(expected)
-        torch.testing.assert_close(given["x"], expected)
+        for sublayer, read in itertools.zip_longest(block.values(), reads[: len(block)]):  # type: ignore[operator,arg-type]
+            if read is None:
+                expected = sublayer(expected)
+            else:
+                outputs.append(sublayer.branch(expected))
+                expected = read(torch.stack(outputs))
+        torch.testing.assert_close(given["h" if cfg.stack in MANY_STREAMS else "x"], expected)
         if cfg.stack == "residual":
             assert not torch.equal(given["y"], 3 * x)
 
 
 def test_the_parts_of_a_block_are_made_as_the_builder_makes_them() -> None:
-    for norm in NORMS:
-        cfg = RunConfig(
-            **TRANSFORMER | {"norm": norm, "placement": "sandwich", "qk_norm": True, "affine": False, "eps": 0.03}
-        )
+    for norm, stack in itertools.zip_longest(NORMS, CONNECTIONS, fillvalue="single"):
+        fields = {"norm": norm, "stack": stack, "placement": "sandwich", "qk_norm": True}
+        cfg = RunConfig(**TRANSFORMER | fields | {"affine": False, "eps": 0.03})
         block = build_model(cfg).stream.blocks["b03"]
-        made: dict[str, Any] = vars(norms) | {"torch": torch}
+        made: dict[str, Any] = vars(norms) | vars(connections) | {"torch": torch}
         exec(block_parts(cfg), made)
         for name, (path, _) in parts_by_name(cfg).items():
             assert repr(made[name]) == repr(_part(block, path))

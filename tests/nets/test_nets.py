@@ -153,6 +153,10 @@ DIFFERENTIABLE = {
     "plain + norm": {},
     "ResiDual": {},
     "DLCL": {},
+    "hyper-connections": {"streams": 2},
+    "dynamic hyper-connections": {"streams": 3},
+    "mHC": {"sinkhorn": 2},
+    "attention residuals": {},
     "recursive skip": {},
 }
 

@@ -38,7 +38,7 @@ def advised(sentence: str) -> tuple[str, int]:
 @pytest.mark.parametrize(("net", "task", "depth"), [("mlp", "digits", 64), ("transformer", "copy", 8)])
 def test_every_arrangement_fits_at_a_depth_that_teaches_something(net, task, depth):
     for name in ARRANGEMENTS:
-        assert budget_refusal(RunConfig.arranged(name, net=net, task=task, depth=depth, batch=32)) is None
+        assert budget_refusal(RunConfig.arranged(name, net=net, task=task, depth=depth, batch=16)) is None
 
 
 def test_what_is_too_much_is_refused_with_the_numbers_and_the_nearest_value_that_fits():

@@ -264,6 +264,7 @@ REFUSED = [
     {"norm": "batch norm", "batch": 1, "task": "circles"},
     {"stack": "residual", "residual": False},
     {"stack": "residual", "skip_repeats": 2},
+    {"stack": "mHC", "placement": "post-norm"},
 ]
 
 

@@ -184,6 +184,22 @@ CLASHES = [
     ),
     ({"stack": "residual", "residual": False}, "residual is off; turn it on", {"residual": True}),
     ({"stack": "residual", "skip_repeats": 2}, "choose skip repeats 1", {"skip_repeats": 1}),
+    ({"stack": "mHC", "residual": False}, "stack mHC is another form of the residual", {"residual": True}),
+    (
+        {"stack": "mHC", "overrides": ((1, "residual", False), (2, "norm", "none"))},
+        "which a single block cannot lack",
+        {"overrides": ((2, "norm", "none"),)},
+    ),
+    ({"stack": "hyper-connections", "placement": "post-norm"}, "choose placement pre-norm", {"placement": "pre-norm"}),
+    (
+        {"stack": "hyper-connections", "overrides": ((1, "placement", "pre+post"), (2, "placement", "none"))},
+        "in no block; remove the exception",
+        {"overrides": ((2, "placement", "none"),)},
+    ),
+    ({"stack": "attention residuals", "skip_scale": "depth"}, "choose skip weight 1", {"skip_scale": 1.0}),
+    ({"stack": "attention residuals", "skip_repeats": 2}, "no single sum to repeat", {"skip_repeats": 1}),
+    ({"stack": "dynamic hyper-connections", "stream_dropout": 0.1}, "stream dropout 0", {"stream_dropout": 0.0}),
+    ({"stack": "mHC", "parametrization": "muP"}, "no known scaling", {"parametrization": "standard"}),
 ]
 
 
@@ -213,7 +229,17 @@ def test_what_only_transformers_cannot_do_an_mlp_may():
 SHEET = [
     *("plain", "plain + norm", "residual only", "post-norm", "pre-norm", "pre-norm + GPT-2 init", "sandwich"),
     *("res-post-norm", "res-post-norm + QK-norm", "DeepNorm", "ReZero", "LayerScale", "LayerNorm scaling", "ResiDual"),
-    *("DLCL", "scaled skip", "recursive skip", "Keel", "Mix-LN"),
+    *(
+        "DLCL",
+        "hyper-connections",
+        "dynamic hyper-connections",
+        "mHC",
+        "attention residuals",
+        "scaled skip",
+        "recursive skip",
+        "Keel",
+        "Mix-LN",
+    ),
 ]
 
 
@@ -465,6 +491,6 @@ def test_residuals_second_stream_collects_the_same_branch_from_the_input_on_and_
 @pytest.mark.parametrize("name", ARRANGEMENTS)
 def test_every_arrangements_equation_has_balanced_brackets(name, net):
     text = equation(RunConfig.arranged(name, net=net))
-    assert text.startswith(r"\begin{aligned}&x \leftarrow ")
+    assert text.startswith((r"\begin{aligned}&x \leftarrow ", r"\begin{aligned}&H \leftarrow "))
     for opening, closing in ("()", "{}"):
         assert text.count(opening) == text.count(closing)

@@ -15,6 +15,7 @@ from models.nets.hooks import Hook, forward_hooks
 from models.spec import plan
 from models.spec.knob import check_integer
 from models.training import Snapshot, Work, cross_entropy
+from models.training.rows import block_matrices
 
 # Relative to the length of the moved tensors. Large steps suffer from curvature, small ones from rounding of the loss.
 DIFFERENCE_STEPS = tuple(10.0**-power for power in range(2, 8))
@@ -29,8 +30,7 @@ def check(snapshot: Snapshot, *, block: int) -> Work[GradientCheck]:
     """
     check_integer("block", block, 1, snapshot.cfg.depth)
     bench = _Bench(*snapshot.exact(), last_site(snapshot, block))
-    block_module = list(bench.model.stream.blocks.values())[block - 1]
-    matrices = [p for p in block_module.parameters() if p.ndim > 1]
+    matrices = block_matrices(bench.model)[block - 1]
     gradients = bench.gradients(matrices)
     targets = [_Target(STREAM, [bench.shift], gradients[-1:], bench.stream_length)]
     if matrices:

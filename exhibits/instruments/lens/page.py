@@ -24,6 +24,7 @@ from models.insight.lens import (
     with_temperature,
 )
 from models.spec import TASKS, RunConfig, plan
+from models.spec.vocabulary import MANY_STREAMS
 
 WORDS = Texts("instruments/lens")
 
@@ -109,6 +110,10 @@ def _cautions(measured: Measured[Lens], position: int) -> list[str]:
         cautions.append(WORDS("batch norm"))
     if cfg.stack == "residual":
         cautions.append(WORDS("residual stack"))
+    if cfg.stack in MANY_STREAMS:
+        cautions.append(WORDS("many streams"))
+    if cfg.stack == "attention residuals":
+        cautions.append(WORDS("attention residuals"))
     if cfg.stack == "dlcl":
         cautions.append(WORDS("dlcl stack"))
     return cautions

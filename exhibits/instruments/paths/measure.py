@@ -15,6 +15,7 @@ from torch import Tensor, nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from exhibits.instruments.paths.answer import GRADIENT_SHARES, PATH_LENGTHS, GradientShares, PathLengths
+from exhibits.instruments.paths.numbers import UNSPLIT
 from models.instruments import on_snapshot
 from models.nets import Net
 from models.nets.build import matrix_size
@@ -63,6 +64,8 @@ def _walk_back(snapshot: Snapshot, *, samples: int, by_count: bool) -> Work[tupl
 
     Returns the finished walk, and the gradient at x0, (K, B, T, D).
     """
+    if snapshot.cfg.stack in UNSPLIT:
+        raise ValueError(f"stack is {snapshot.cfg.stack!r}: its gradient is not split by residual and branch")
     model, x, y_all = snapshot.exact()
     model.requires_grad_(False)
     x = x[:samples]

@@ -26,6 +26,7 @@ from models.content import Texts
 from models.insight.baseline import label_of_guessing, loss_of_guessing
 from models.spec import TASKS, RunConfig, plan
 from models.spec.plan import uses_batch_statistics
+from models.spec.vocabulary import MANY_STREAMS
 
 WORDS = Texts("instruments/surgery")
 
@@ -139,7 +140,11 @@ def _cautions(cfg: RunConfig) -> list[str]:
         cautions.append(WORDS("residual stack"))
     if cfg.stack == "dlcl":
         cautions.append(WORDS("dlcl stack"))
-    if any(sublayer.skip == 0 for sublayer in plan(cfg).sublayers if not sublayer.identity):
+    if cfg.stack in MANY_STREAMS:
+        cautions.append(WORDS("many streams"))
+    if cfg.stack == "attention residuals":
+        cautions.append(WORDS("attention residuals"))
+    elif any(sublayer.skip == 0 for sublayer in plan(cfg).sublayers if not sublayer.identity):
         cautions.append(WORDS("no residual"))
     if uses_batch_statistics(cfg):
         cautions.append(WORDS("batch norm"))

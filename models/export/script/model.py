@@ -4,11 +4,21 @@ from dataclasses import replace
 
 from models.export.script.quote import GENERATOR, Definition, quote_definitions
 from models.spec import RunConfig, plan
-from models.spec.code import DROPOUTS, RELATIVE, branch_code, filled_slots, norm_call, norm_code, sum_code
+from models.spec.code import (
+    CONNECTIONS,
+    DROPOUTS,
+    RELATIVE,
+    branch_code,
+    connection_code,
+    filled_slots,
+    norm_call,
+    norm_code,
+    sum_code,
+)
 from models.spec.parametrization import score_scale
 from models.spec.plan import SublayerPlan, activations_of, has_dropout, is_one_layer, norms_of
 from models.spec.scales import GATES
-from models.spec.vocabulary import ACTIVATIONS, NORMS
+from models.spec.vocabulary import ACTIVATIONS, MANY_STREAMS, NORMS
 
 CLASS_NAMES = {"mlp": "MLP", "attn": "Attention", "ffn": "FeedForward"}
 
@@ -34,6 +44,8 @@ def _quoted_parts(cfg: RunConfig) -> str:
     definitions += [("models.nets.branches", code.removesuffix("()")) for code in codes if code.endswith("()")]
     if has_dropout(cfg):
         definitions.append(("models.nets.sublayer", "Dropout"))
+    if cfg.stack in CONNECTIONS:
+        definitions.append(("models.nets.connections", CONNECTIONS[cfg.stack]))
     if cfg.branch_scale in GATES:
         definitions.append(("models.nets.sublayer", "Gate"))
     if cfg.stack == "learned scalars":
@@ -153,7 +165,7 @@ def _attention_class(cfg: RunConfig, norm_mid: str) -> str:
 
 def _sublayer_class(cfg: RunConfig, name: str, sublayer: SublayerPlan) -> str:
     """Code of a sublayer's class, whose forward pass is its equation."""
-    argument = "l" if cfg.input_scale != "one" else ""
+    argument = ", ".join(arguments(cfg, sublayer.kind))
     if sublayer.identity:
         forward = ["return x, 0.0"] if cfg.stack == "residual" else ["return x"]
         return class_code(name, "A sublayer taken out: the stream passes unchanged.", [], forward, argument)
@@ -173,6 +185,8 @@ def _sublayer_class(cfg: RunConfig, name: str, sublayer: SublayerPlan) -> str:
     forward_lines: list[str] = []
     if "self.l*" in branch:
         init_lines.append("self.l = l")
+    if cfg.stack in CONNECTIONS:
+        return _connected_class(cfg, name, branch, init_lines, argument)
     if cfg.stack == "residual" or (sublayer.skip and cfg.skip_scale != 1):
         # The branch comes first, as in the app: the forward order fixes the order in which autograd sums gradients.
         branch, forward_lines = "branch", [f"branch = {branch}"]
@@ -189,6 +203,22 @@ def _sublayer_class(cfg: RunConfig, name: str, sublayer: SublayerPlan) -> str:
     else:
         forward_lines.append(f"return {sum_code(cfg, sublayer, _attribute, branch)}")
     return class_code(name, title, init_lines, forward_lines, argument)
+
+
+def _connected_class(cfg: RunConfig, name: str, branch: str, init_lines: list[str], argument: str) -> str:
+    """Code of the class of a sublayer between n streams, or one whose branch later sublayers read."""
+    if cfg.stack == "attention residuals":
+        return class_code(name, "The branch, which later sublayers read.", init_lines, [f"return {branch}"], argument)
+    init_lines.append(f"self.connection = {connection_code(cfg, 'k', 'WIDTH', 'EPS')}")
+    forward_lines = ["x, mixed, beta = self.connection(x)", f"return mixed + beta * ({branch}).unsqueeze(-2)"]
+    title = "The streams, mixed, plus the branch of their weighted sum."
+    return class_code(name, title, init_lines, forward_lines, argument)
+
+
+def arguments(cfg: RunConfig, kind: str) -> dict[str, str]:
+    """What a sublayer's class takes, by name, as code in the function that builds block l: its block and its number."""
+    number = "l - 1" if cfg.net == "mlp" else "2 * l - 1" if kind == "ffn" else "2 * l - 2"
+    return ({"l": "l"} if cfg.input_scale != "one" else {}) | ({"k": number} if cfg.stack in MANY_STREAMS else {})
 
 
 def _attribute(slot: str) -> str:

@@ -2,10 +2,11 @@
 
 from itertools import groupby
 
-from models.export.script.model import class_code, norm_constructor, sublayer_classes, without_place
+from models.export.script.model import arguments, class_code, norm_constructor, sublayer_classes, without_place
 from models.spec import INITS, TASKS, RunConfig, plan
 from models.spec.code import number_code
 from models.spec.parametrization import branch_gain, head_gain, output_factor
+from models.spec.vocabulary import MANY_STREAMS
 
 RECORD_SITE = '''\
 STREAM = {}  # tensors of the stream in the last forward pass, by site
@@ -17,6 +18,13 @@ def record(site, x):
         x.retain_grad()
     STREAM[site] = x
     return x
+'''
+
+RECORD_MEAN = '''\
+def record_mean(site, h):
+    """Records the mean of the streams, whose gradient is the sum of theirs; returns h plus 0."""
+    mean = h.mean(-2)
+    return h + (record(site, mean.view_as(mean)) - mean).unsqueeze(-2)
 '''
 
 BLOCKS = 'self.blocks = nn.ModuleDict({f"b{l:02d}": block(l) for l in range(1, DEPTH + 1)})'
@@ -41,9 +49,16 @@ def initialise(net):
 '''
 
 
+NOISE = """\
+        elif name.endswith((".connection.alpha", ".connection.offset")):
+            p[-{count}:].add_(torch.randn({count}, generator=source), alpha={noise!r})
+"""
+
+
 def net_code(cfg: RunConfig) -> str:
     """Code that defines `record`, `block`, `Stream`, `Net` and `initialise` for a configuration."""
-    parts = [RECORD_SITE, _block_function(cfg), STACKS[cfg.stack](cfg), _net_class(cfg), _initialise(cfg)]
+    records = [RECORD_SITE, RECORD_MEAN] if cfg.stack in MANY_STREAMS else [RECORD_SITE]
+    parts = [*records, _block_function(cfg), STACKS[cfg.stack](cfg), _net_class(cfg), _initialise(cfg)]
     return "\n\n\n".join(part.rstrip("\n") for part in parts)
 
 
@@ -52,11 +67,11 @@ def _block_function(cfg: RunConfig) -> str:
     class_names = {sublayer: name for name, sublayer in sublayer_classes(cfg).items()}
     by_block = groupby(plan(cfg).sublayers, key=lambda sublayer: sublayer.block)
     blocks = [(block, tuple((s.kind, class_names[without_place(s)]) for s in group)) for block, group in by_block]
-    argument = "l" if cfg.input_scale != "one" else ""
     lines = ["def block(l):", '    """Block l, counted from 1: its sublayers by name."""']
     for classes, equal_blocks in groupby(blocks, key=lambda entry: entry[1]):
         last_block = list(equal_blocks)[-1][0]
-        entries = ", ".join(f'"{kind}": {name}({argument})' for kind, name in classes)
+        calls = {kind: f"{name}({', '.join(arguments(cfg, kind).values())})" for kind, name in classes}
+        entries = ", ".join(f'"{kind}": {call}' for kind, call in calls.items())
         code = f"return nn.ModuleDict({{{entries}}})"
         lines += [f"    {code}"] if last_block == cfg.depth else [f"    if l <= {last_block}:", f"        {code}"]
     return "\n".join(lines)
@@ -125,7 +140,43 @@ def _dlcl(cfg: RunConfig) -> str:
     )
 
 
-STACKS = {"single": _single, "learned scalars": _scalars, "residual": _residual, "dlcl": _dlcl}
+def _hyper(cfg: RunConfig) -> str:
+    """Code of `Stream` for n streams."""
+    forward_lines = [
+        f'h = record("x0", x).unsqueeze(-2).expand(*x.shape[:-1], {cfg.streams}, WIDTH)',
+        "for name, sublayers in self.blocks.items():",
+        *_sublayer_loop(cfg, "h = record_mean({site}, {sublayer}(h))"),
+        "return h.sum(-2)",
+    ]
+    title = f"{cfg.streams} streams through all blocks, copies at first; the head reads their sum."
+    return class_code("Stream", title, [BLOCKS], forward_lines)
+
+
+def _attention_residuals(cfg: RunConfig) -> str:
+    """Code of `Stream` for attention over the outputs of all earlier sublayers."""
+    active = sum(not sublayer.identity for sublayer in plan(cfg).sublayers)
+    init_lines = [BLOCKS, f"self.reads = nn.ModuleList(DepthAttention(WIDTH, EPS) for _ in range({active}))"]
+    steps = ["v.append({sublayer}(x))", "x = next(reads)(torch.stack(v))"]
+    if active < cfg.sublayers:
+        steps = ["if not isinstance({sublayer}, TakenOut):", *(f"    {step}" for step in steps)]
+    forward_lines = [
+        'x = record("x0", x)',
+        "v, reads = [x], iter(self.reads)",
+        "for name, sublayers in self.blocks.items():",
+        *_sublayer_loop(cfg, *steps, "record({site}, x)"),
+        "return x",
+    ]
+    return class_code("Stream", "Every sublayer, and the head, reads all earlier outputs.", init_lines, forward_lines)
+
+
+STACKS = {
+    "single": _single,
+    "learned scalars": _scalars,
+    "residual": _residual,
+    "dlcl": _dlcl,
+    **dict.fromkeys(MANY_STREAMS, _hyper),
+    "attention residuals": _attention_residuals,
+}
 
 
 def _net_class(cfg: RunConfig) -> str:
@@ -164,6 +215,8 @@ def _initialise(cfg: RunConfig) -> str:
         code += (
             '        elif name == "position.table_TD":\n            p.normal_(generator=source).mul_(math.sqrt(0.5))\n'
         )
+    if cfg.mixing_noise and cfg.stack in MANY_STREAMS:
+        code += NOISE.format(count=cfg.streams**2, noise=cfg.mixing_noise)
     return code
 
 
