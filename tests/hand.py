@@ -158,12 +158,17 @@ def heads(
     rotary: bool = False,
     added: Callable[[int, int], float | Tensor] = lambda head, ago: 0.0,
     scale: float | None = None,
+    values: Tensor | None = None,
     eps: float,
 ) -> Tensor:
-    """What attention's heads mix, side by side (B, T, D), head by head and position by position."""
+    """What attention's heads mix, side by side (B, T, D), head by head and position by position.
+
+    `values`, (B, T, D), stand for its own.
+    """
     size = x_BTD.shape[-1] // heads
     scaled = 1 / math.sqrt(size) if scale is None else scale
     q_BTD, k_BTD, v_BTD = (linear(x_BTD, layer) for layer in (attention.w_q, attention.w_k, attention.w_v))
+    v_BTD = v_BTD if values is None else values
     mixed = []
     for head in range(heads):
         own = slice(head * size, (head + 1) * size)

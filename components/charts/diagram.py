@@ -381,6 +381,7 @@ def _branch_boxes(cfg: RunConfig, sublayer: SublayerPlan, slots: Placement) -> l
     if sublayer.kind == "attn":
         words = ["attention"]
         words += ["QK-norm"] if cfg.qk_norm else []
+        words += ["½ v₁"] if sublayer.values == "mixed" else []
         words += [cfg.position] if cfg.position in IN_ATTENTION else []
         boxes += [(", ".join(words), "branch"), mid, ("W", "branch") if mid[0] else ("", "")]
     elif sublayer.kind == "mlp" and cfg.layers_per_branch == 1:

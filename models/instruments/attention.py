@@ -34,7 +34,7 @@ def attention_parts(module: Attention, x_BTD: Tensor) -> AttentionParts:
     if module.relative is not None:
         logits_BHTT = logits_BHTT + module.relative(x_BTD.shape[1], causal=False)
     weights_BHTT = logits_BHTT.masked_fill(~visibility(module, x_BTD.shape[1]), -math.inf).softmax(-1)
-    return AttentionParts(logits_BHTT, weights_BHTT, v_BHTK)
+    return AttentionParts(logits_BHTT, weights_BHTT, module.value_residual(v_BHTK))
 
 
 def visibility(module: Attention, tokens: int) -> Tensor:

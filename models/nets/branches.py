@@ -51,8 +51,9 @@ class TwoLayers(nn.Module):
 class Attention(nn.Module):
     """W_O N_mid(heads), head = softmax(scale q k^T + bias) v: (B, T, D) -> (B, T, D) (Vaswani 2017, 1706.03762).
 
-    `scale` defaults to 1/sqrt(K). `norm_qk` builds the norms of q and k, `rotation` encodes positions in both, and
-    `relative` returns the position bias of the scores, (H, T, T), with the causal mask.
+    `scale` defaults to 1/sqrt(K). `norm_qk` builds the norms of q and k, `rotation` encodes positions in both,
+    `relative` returns the position bias of the scores, (H, T, T), with the causal mask, and `value_residual` what
+    becomes of v.
     """
 
     def __init__(
@@ -66,18 +67,20 @@ class Attention(nn.Module):
         rotation: nn.Module,
         scale: float | None = None,
         relative: nn.Module | None = None,
+        value_residual: nn.Module | None = None,
     ) -> None:
         super().__init__()
         self.w_q, self.w_k, self.w_v, self.w_o = (nn.Linear(width, width) for _ in range(4))
         self.norm_q, self.norm_k = norm_qk(), norm_qk()
         self.norm_mid = norm_mid
         self.rotation, self.relative = rotation, relative
+        self.value_residual = value_residual or nn.Identity()
         self.heads, self.causal, self.scale = heads, causal, scale
 
     def forward(self, x_BTD: Tensor) -> Tensor:
         q_BHTK = self.rotation(self.norm_q(self._split(self.w_q(x_BTD))))
         k_BHTK = self.rotation(self.norm_k(self._split(self.w_k(x_BTD))))
-        v_BHTK = self._split(self.w_v(x_BTD))
+        v_BHTK = self.value_residual(self._split(self.w_v(x_BTD)))
         if self.relative is None:
             mixed_BHTK = F.scaled_dot_product_attention(q_BHTK, k_BHTK, v_BHTK, is_causal=self.causal, scale=self.scale)
         else:
@@ -87,6 +90,46 @@ class Attention(nn.Module):
 
     def _split(self, x_BTD: Tensor) -> Tensor:
         return x_BTD.unflatten(-1, (self.heads, -1)).transpose(1, 2)
+
+
+class FirstValues:
+    """The values of the first attention, which later ones mix in; kept from `open` to `close`, and else None."""
+
+    def __init__(self) -> None:
+        self.is_open = False
+        self.value: Tensor | None = None
+
+    def open(self, value: Tensor | None = None) -> None:
+        self.is_open, self.value = True, value
+
+    def close(self) -> Tensor | None:
+        """Forgets the values, and returns them."""
+        self.is_open, value, self.value = False, self.value, None
+        return value
+
+    def before_pass(self, *_: object) -> None:
+        self.open()
+
+    def after_pass(self, *_: object) -> None:
+        self.close()
+
+
+class ValueResidual(nn.Module):
+    """(v + v_1) / 2 with the values v_1 of the first attention, any shape (ResFormer, Zhou 2024, 2410.17897).
+
+    The first, and an attention that is called outside a pass through the stack, keeps its own.
+    """
+
+    def __init__(self, values: FirstValues, *, is_first: bool) -> None:
+        super().__init__()
+        self.values, self.is_first = values, is_first
+
+    def forward(self, v: Tensor) -> Tensor:
+        if self.is_first and self.values.is_open:
+            self.values.value = v
+        if self.is_first or self.values.value is None:
+            return v
+        return 0.5 * self.values.value + 0.5 * v
 
 
 class Rotary(nn.Module):

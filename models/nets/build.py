@@ -4,7 +4,16 @@ from functools import partial
 
 from torch import Tensor, nn
 
-from models.nets.branches import Alibi, Attention, OneLayer, RelativeBias, Rotary, TwoLayers
+from models.nets.branches import (
+    Alibi,
+    Attention,
+    FirstValues,
+    OneLayer,
+    RelativeBias,
+    Rotary,
+    TwoLayers,
+    ValueResidual,
+)
 from models.nets.connections import DynamicHyperConnection, HyperConnection, ManifoldConnection
 from models.nets.embedding import build_embedding, build_positions
 from models.nets.initialisation import initialise
@@ -60,9 +69,10 @@ def build_model(cfg: RunConfig) -> Net:
     task = TASKS[cfg.task]
     stack_plan = plan(cfg)
     norm = partial(build_norm, width=cfg.width, eps=cfg.eps, affine=cfg.affine)
+    values = FirstValues()
     blocks: dict[str, dict[str, nn.Module]] = {}
     for sublayer in stack_plan.sublayers:
-        blocks.setdefault(block_name(sublayer.block), {})[sublayer.kind] = build_sublayer(cfg, sublayer)
+        blocks.setdefault(block_name(sublayer.block), {})[sublayer.kind] = build_sublayer(cfg, sublayer, values)
     position = cfg.position if cfg.net == "transformer" else "none"
     model = Net(
         build_embedding(task.inputs(cfg.net), task.vocabulary, cfg.width),
@@ -72,6 +82,9 @@ def build_model(cfg: RunConfig) -> Net:
         nn.Linear(cfg.width, task.classes),
         output_factor=output_factor(cfg),
     )
+    if cfg.value_residual:
+        model.stream.register_forward_pre_hook(values.before_pass)
+        model.stream.register_forward_hook(values.after_pass)
     gains = {"gain": branch_gain(cfg), "head_gain": head_gain(cfg)}
     initialise(model, init=cfg.init, **gains, seed=cfg.seed, sublayers=cfg.sublayers, mixing_noise=cfg.mixing_noise)
     return model
@@ -84,7 +97,7 @@ def stack_options(cfg: RunConfig) -> dict[str, float]:
     return {"width": cfg.width, "eps": cfg.eps} if cfg.stack == "attention residuals" else {}
 
 
-def build_sublayer(cfg: RunConfig, sublayer: SublayerPlan) -> nn.Module:
+def build_sublayer(cfg: RunConfig, sublayer: SublayerPlan, values: FirstValues | None = None) -> nn.Module:
     if sublayer.identity:
         return IdentitySublayer()
     norm = partial(build_norm, width=cfg.width, eps=cfg.eps, affine=cfg.affine)
@@ -100,12 +113,12 @@ def build_sublayer(cfg: RunConfig, sublayer: SublayerPlan) -> nn.Module:
         "drop_stream": build_dropout(sublayer.drop_stream),
     }
     if sublayer.repeats > 1:
-        return RecursiveSublayer(build_branch(cfg, sublayer), norm_again=norm(sublayer.norm_add), **parts)
+        return RecursiveSublayer(build_branch(cfg, sublayer, values), norm_again=norm(sublayer.norm_add), **parts)
     if cfg.stack in MANY_STREAMS:
         return HyperSublayer(
-            build_branch(cfg, sublayer), connection=build_connection(cfg, layer_of(cfg, sublayer)), **parts
+            build_branch(cfg, sublayer, values), connection=build_connection(cfg, layer_of(cfg, sublayer)), **parts
         )
-    return Sublayer(build_branch(cfg, sublayer), **parts)
+    return Sublayer(build_branch(cfg, sublayer, values), **parts)
 
 
 def build_connection(cfg: RunConfig, layer: int) -> nn.Module:
@@ -117,7 +130,7 @@ def build_connection(cfg: RunConfig, layer: int) -> nn.Module:
     return HyperConnection(cfg.streams, layer)
 
 
-def build_branch(cfg: RunConfig, sublayer: SublayerPlan) -> nn.Module:
+def build_branch(cfg: RunConfig, sublayer: SublayerPlan, values: FirstValues | None = None) -> nn.Module:
     """The branch F of a sublayer: attention, two layers or one."""
     norm = partial(build_norm, sublayer.norm_mid, eps=cfg.eps, affine=cfg.affine)
     if sublayer.kind == "attn":
@@ -131,6 +144,9 @@ def build_branch(cfg: RunConfig, sublayer: SublayerPlan) -> nn.Module:
             rotation=Rotary(MAX_TOKENS, head_size) if cfg.position == "rotary" else nn.Identity(),
             scale=score_scale(cfg),
             relative=build_position_bias(cfg.position, cfg.heads, causal=cfg.mask == "causal"),
+            value_residual=ValueResidual(values, is_first=sublayer.values == "first")
+            if values and sublayer.values
+            else None,
         )
     if sublayer.kind == "mlp" and cfg.layers_per_branch == 1:
         return OneLayer(cfg.width, sublayer.activation, norm(cfg.width))

@@ -41,7 +41,7 @@ def stack_nets(nets: Sequence[Net], tokens: int) -> Net:
         default = _stack_broadcasting if type(module) in NORM_TYPES else None
         build = builders.get(type(module), default)
         if build is not None:
-            net.set_submodule(name, build([original.get_submodule(name) for original in nets]))
+            net.set_submodule(name, build([one.get_submodule(name) for one in (net, *nets[1:])]))
     return net
 
 
@@ -165,14 +165,14 @@ class StackedAttention(nn.Module):
         first = attentions[0]  # `stack_nets` replaces its submodules next
         self.w_q, self.w_k, self.w_v, self.w_o = first.w_q, first.w_k, first.w_v, first.w_o
         self.norm_q, self.norm_k, self.norm_mid = first.norm_q, first.norm_k, first.norm_mid
-        self.rotation, self.relative = first.rotation, first.relative
+        self.rotation, self.relative, self.value_residual = first.rotation, first.relative, first.value_residual
         self.heads, self.causal, self.scale = first.heads, first.causal, first.scale
         self.tokens = tokens
 
     def forward(self, x_KND: Tensor) -> Tensor:
         q = self.rotation(self._split(self.norm_q, self.w_q(x_KND)))
         k = self.rotation(self._split(self.norm_k, self.w_k(x_KND)))
-        v = self._split(nn.Identity(), self.w_v(x_KND))
+        v = self.value_residual(self._split(nn.Identity(), self.w_v(x_KND)))
         if self.relative is None:
             mixed = F.scaled_dot_product_attention(q, k, v, is_causal=self.causal, scale=self.scale)
         else:

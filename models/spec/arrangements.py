@@ -31,6 +31,7 @@ PLAIN_FIELDS: dict[str, object] = {
     "placement": "none",
     "norm": "layer norm",
     "qk_norm": False,
+    "value_residual": False,
     "skip_scale": 1.0,
     "branch_scale": 1.0,
     "input_scale": "one",

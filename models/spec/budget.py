@@ -132,6 +132,7 @@ def _fixed_seconds(cfg: RunConfig, sublayer: SublayerPlan) -> float:
     if sublayer.kind == "attn":
         branch = "attn"
         norms += 2 if cfg.qk_norm else 0
+        factors += 2 * PER_FACTOR if sublayer.values == "mixed" else 0.0
         positions = PER_POSITION.get(cfg.position, 0.0)
     else:
         branch = "one layer" if is_one_layer(cfg, sublayer.kind) else "two layers"

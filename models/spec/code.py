@@ -231,6 +231,11 @@ def _attention_lines(cfg: RunConfig, sublayer: SublayerPlan) -> list[str]:
         "def attention(z):",
         f"    q, k, v = (W(z).unflatten(-1, ({cfg.heads}, -1)).transpose(1, 2) for W in (Wq, Wk, Wv))",
         *query_lines,
+        *(
+            ["    v = 0.5 * first_v + 0.5 * v  # first_v: the v of the first attention"]
+            if sublayer.values == "mixed"
+            else []
+        ),
         f"    heads = scaled_dot_product_attention(q, k, v{options})",
         f"    return Wo({norm_call(sublayer.norm_mid, name('norm_mid'), 'heads.transpose(1, 2).flatten(2)')})",
     ]

@@ -126,6 +126,8 @@ def _attention_lines(cfg: RunConfig, sublayer: SublayerPlan) -> list[str]:
     if cfg.position == "rotary":
         query, key = rf"(R\,{query})", rf"(R\,{key})"
     mask_lines = [r"m_{ij} = -\infty\ \text{for}\ j > i\text{, else}\ 0"] if cfg.mask == "causal" else []
+    value_lines = [r"v_1\text{: values of the first attention}"] if sublayer.values == "mixed" else []
+    value = r"\tfrac12(v+v_1)" if sublayer.values == "mixed" else "v"
     scale = r"/\sqrt{d_k}" if score_scale(cfg) is None else rf"\sqrt{{{BASE_WIDTH / cfg.heads:.3g}}}/d_k"
-    heads = rf"\operatorname{{softmax}}({query}\,{key}^\top{scale}{bias}{'+m_{ij}' if mask_lines else ''})\,v"
-    return [rf"F_\text{{attn}}(z) = W_O\,{norm_latex(sublayer.norm_mid, heads)}", *mask_lines]
+    heads = rf"\operatorname{{softmax}}({query}\,{key}^\top{scale}{bias}{'+m_{ij}' if mask_lines else ''})\,{value}"
+    return [rf"F_\text{{attn}}(z) = W_O\,{norm_latex(sublayer.norm_mid, heads)}", *mask_lines, *value_lines]

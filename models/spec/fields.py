@@ -51,6 +51,7 @@ class Fields:
     eps: Annotated[float, Knob("Eps", 1e-12, 1.0, log=True)] = 1e-5
     affine: Annotated[bool, Knob("Affine")] = True
     qk_norm: Annotated[bool, Knob("QK-norm", nets=TRANSFORMER)] = False
+    value_residual: Annotated[bool, Knob("Value residual", nets=TRANSFORMER)] = False
     skip_scale: Annotated[float | str, Knob("Skip weight", 0.0, 256.0, rules=SKIP_SCALES)] = 1.0
     branch_scale: Annotated[float | str, Knob("Branch scale", 0.0, 256.0, rules=BRANCH_SCALES)] = 1.0
     input_scale: Annotated[str, Knob("Input scale", choices=INPUT_SCALES)] = "one"

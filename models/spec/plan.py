@@ -17,6 +17,7 @@ class SublayerPlan:
     """A sublayer y = N_add( skip x + scale N_out( F( c_in N_in(x) ) ) ) with all norms and numbers resolved.
 
     `scale` is the branch weight, and its initial value if it is learned; `gate` is then its kind, else "".
+    `values` says whether attention lends its values to later ones ("first") or mixes in those of the first ("mixed").
     `drop_branch` and `drop_stream` are the dropout rates of the branch and of y. `activation` is "" for attention. An
     `identity` sublayer is ablated: y = x.
     """
@@ -37,6 +38,7 @@ class SublayerPlan:
     activation: str
     drop_branch: float
     drop_stream: float
+    values: str = ""
 
     @property
     def norms(self) -> tuple[str, str, str, str]:
@@ -110,6 +112,11 @@ def activations_of(cfg: RunConfig) -> set[str]:
     return {sublayer.activation for sublayer in plan(cfg).sublayers if not sublayer.identity} - {""}
 
 
+def mixes_values(cfg: RunConfig) -> bool:
+    """Whether any attention mixes in the values of the first."""
+    return any(sublayer.values == "mixed" for sublayer in plan(cfg).sublayers if not sublayer.identity)
+
+
 def has_dropout(cfg: RunConfig) -> bool:
     return cfg.branch_dropout > 0 or cfg.stream_dropout > 0
 
@@ -170,4 +177,12 @@ def _sublayer(cfg: RunConfig, block: int, kind: str) -> SublayerPlan:
         activation="" if kind == "attn" else str(overrides.get("activation", cfg.activation)),
         drop_branch=cfg.branch_dropout,
         drop_stream=cfg.stream_dropout,
+        values=_values(cfg, block) if kind == "attn" and cfg.value_residual else "",
     )
+
+
+def _values(cfg: RunConfig, block: int) -> str:
+    """Part in the value residual of a block's attention, which counts from the first that is not taken out."""
+    ablated = {number for number, key, value in cfg.overrides if key == "identity" and value in (True, "attn")}
+    first = next((number for number in range(1, cfg.depth + 1) if number not in ablated), 0)
+    return "first" if block == first else "mixed"

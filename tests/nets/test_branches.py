@@ -35,6 +35,25 @@ def test_attention_is_softmax_of_scaled_products(heads, mask, qk_norm, position)
     hand.assert_close(attention(x), hand.linear(mixed, attention.w_o), 1e-6 if position == "rotary" else 1e-10)
 
 
+def test_values_from_the_second_block_on_are_half_the_first():
+    """modeling_llama_resformer.py of ResFormer's authors: value_states = 0.5 * first + 0.5 * value_states."""
+    fields = {"net": "transformer", "depth": 3, "width": WIDTH, "heads": HEADS, "eps": hand.EPS, "expansion": 2}
+    stream = hand.randomise(build_model(RunConfig(value_residual=True, norm="rms norm", **fields))).stream
+    x = start = hand.stream_of(width=WIDTH)
+    first = None
+    for block in stream.blocks.values():
+        read, attention = hand.rms_norm(x, block["attn"].norm_in, hand.EPS), block["attn"].function
+        own = hand.linear(read, attention.w_v)
+        first = own if first is None else first
+        mixed = hand.heads(read, attention, heads=HEADS, eps=hand.EPS, values=(first + own) / 2)
+        x = x + hand.linear(mixed, attention.w_o)
+        x = hand.sublayer(x, block["ffn"], "two layers", placement="pre-norm", norm="rms norm")
+    hand.assert_close(stream(start), x)
+    hand.assert_close(
+        attention(read), hand.linear(hand.heads(read, attention, heads=HEADS, eps=hand.EPS), attention.w_o)
+    )
+
+
 @pytest.mark.parametrize("position", ["none", "alibi"])
 def test_under_mup_scores_are_divided_by_the_size_of_a_head(position):
     """Yang 2022, definition 4.1: q k / d, times what makes it 1/sqrt(d) in the base net, of width 64."""

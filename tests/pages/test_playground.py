@@ -47,6 +47,7 @@ MOVED = {
     "eps": 0.5,
     "affine": False,
     "qk_norm": True,
+    "value_residual": True,
     "skip_scale": "deepnorm",
     "branch_scale": 0.5,
     "input_scale": "1/sqrt(block)",

@@ -18,6 +18,7 @@ from exhibits.instruments.paths.answer import GRADIENT_SHARES, PATH_LENGTHS, Gra
 from exhibits.instruments.paths.numbers import UNSPLIT
 from models.instruments import on_snapshot
 from models.nets import Net
+from models.nets.branches import FirstValues, ValueResidual
 from models.nets.build import matrix_size
 from models.nets.hooks import Hook, forward_hooks
 from models.nets.stacks import DLCLStack, ResiDualStack, ScalarStack, Stack
@@ -97,6 +98,7 @@ def _forward(model: Net, x: Tensor) -> tuple[dict[nn.Module, Tensor], Tensor]:
         hooked_modules[net.norm_collected] = net.norm_collected
     if isinstance(net, DLCLStack):
         hooked_modules |= {norm: norm for norm in net.norms}
+    hooked_modules |= {part: part for part in model.modules() if isinstance(part, ValueResidual) and part.is_first}
     inputs: dict[nn.Module, Tensor] = {}
 
     def recorder(owner: nn.Module) -> Hook:
@@ -132,6 +134,9 @@ class BackwardWalk:
         self.total = total
         self.done = 0
         self.add_gradients: list[AddGradients] = []  # from the last sublayer to the first
+        first_values = [x.detach() for module, x in inputs.items() if isinstance(module, ValueResidual)]
+        self.first_values = first_values[0] if first_values else torch.empty(0)
+        self.value_grad = torch.zeros_like(self.first_values)[None]  # of all later attentions that mix them in
 
     def one_stream(self, net: Stack, grad: Tensor) -> Work[Tensor]:
         for sublayer in reversed(net.sublayers):
@@ -145,8 +150,8 @@ class BackwardWalk:
         for scalars, block in reversed(list(zip(net.scalars, net.blocks.values(), strict=True))):
             for sublayer in reversed(list(block.values())):  # type: ignore[operator]
                 grad = yield from self._through_sublayer(sublayer, grad)
-            at_x0 = _padded_sum(at_x0, scalars.x0_lambda * grad)
-            grad = scalars.resid_lambda * grad
+            at_x0 = _padded_sum(at_x0, scalars.x0_lambda * grad)  # type: ignore[operator]
+            grad = scalars.resid_lambda * grad  # type: ignore[operator]
         return _padded_sum(grad, at_x0)
 
     def two_streams(self, net: Stack, grad: Tensor) -> Work[Tensor]:
@@ -178,12 +183,17 @@ class BackwardWalk:
         """The gradient (K, B, T, D) before a sublayer from the one after it."""
         x = self.inputs[sublayer].detach()
         x_skip, x_branch = (x.clone().requires_grad_() for _ in range(2))
+        mix = getattr(getattr(sublayer, "function", None), "value_residual", None)
+        values = mix.values if isinstance(mix, ValueResidual) else FirstValues()
+        values.open(self.first_values.clone().requires_grad_())
         # The only attention kernel whose backward takes several gradients at once. It is not set across a yield,
         # because other work runs in between.
         with torch.enable_grad(), sdpa_kernel(SDPBackend.MATH):
             branch = sublayer.branch(x_branch)  # type: ignore[operator]
             branch_leaf = branch.detach().requires_grad_()
             out = sublayer.add(x_skip, branch_leaf)  # type: ignore[operator]
+        v = values.close()  # the first attention's own, or what a later one was given
+        assert v is not None
         skip_grad = yield from self._vjp(out, x_skip, grad)
         branch_grad = yield from self._vjp(out, branch_leaf, grad)
         if collected is not None:
@@ -192,6 +202,11 @@ class BackwardWalk:
             extra = collected.expand_as(x[None]) if has_branch else torch.zeros_like(branch_grad[:1])
             branch_grad = _padded_sum(branch_grad, extra)
         through_branch = yield from self._vjp(branch, x_branch, branch_grad, matrix_size(sublayer))
+        if isinstance(mix, ValueResidual) and mix.is_first:
+            through_branch = _padded_sum(through_branch, (yield from self._vjp(v, x_branch, self.value_grad)))
+        elif isinstance(mix, ValueResidual):
+            value_grad = yield from self._vjp(branch, v, branch_grad)
+            self.value_grad = _padded_sum(self.value_grad, _shift_count(value_grad) if self.by_count else value_grad)
         self.done += 1
         if not self.by_count:
             self.add_gradients.append(_add_gradients(skip_grad, through_branch))
@@ -226,8 +241,8 @@ def _add_gradients(skip: Tensor, branch: Tensor) -> AddGradients:
 
 
 def _shift_count(grad: Tensor) -> Tensor:
-    """Gradients (K, B, T, D) as (K + 1, B, T, D): each has passed one more branch, and none has passed 0."""
-    return F.pad(grad, (0, 0) * 3 + (1, 0))
+    """Gradients (K, ...) as (K + 1, ...): each has passed one more branch, and none has passed 0."""
+    return F.pad(grad, (0, 0) * (grad.ndim - 1) + (1, 0))
 
 
 def _padded_sum(a: Tensor, b: Tensor) -> Tensor:

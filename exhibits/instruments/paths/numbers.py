@@ -6,6 +6,7 @@ import numpy as np
 
 from models.insight.words import number
 from models.spec import RunConfig, plan
+from models.spec.plan import mixes_values
 from models.spec.vocabulary import MANY_STREAMS
 from models.trace import site_in_words
 
@@ -50,10 +51,11 @@ UNSPLIT = (*MANY_STREAMS, "attention residuals")  # stacks without one add a sub
 def path_counts(cfg: RunConfig) -> np.ndarray | None:
     """Share of the paths from the head to x0 that pass k branches, (M + 1,): Binomial(M, 1/2) if every skip is open.
 
-    None for stacks with several streams, for recursive skips, and for a net without skips, which has a single path.
+    None for other stacks than a single stream, for recursive skips, for a value residual, and for a net without skips,
+    which has a single path.
     """
     sublayers = [sublayer for sublayer in plan(cfg).sublayers if not sublayer.identity]
-    if cfg.stack != "single" or cfg.skip_repeats > 1 or not any(sublayer.skip for sublayer in sublayers):
+    if cfg.stack != "single" or cfg.skip_repeats > 1 or mixes_values(cfg) or not any(sub.skip for sub in sublayers):
         return None
     share = np.ones(1)
     for sublayer in sublayers:

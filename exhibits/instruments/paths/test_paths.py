@@ -33,6 +33,7 @@ OTHERS = [
     {"overrides": ((2, "identity", True),), "stack": "dlcl"},
     {"skip_scale": "1/sqrt(2)", "branch_scale": 0.5},
     {"overrides": ((1, "identity", True),), "stack": "learned scalars", "lr": 0.1},
+    {"net": "transformer", "task": "copy", "depth": 3, "heads": 2, "value_residual": True},
 ]
 
 

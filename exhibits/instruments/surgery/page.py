@@ -25,7 +25,7 @@ from models.answers import Question, Value
 from models.content import Texts
 from models.insight.baseline import label_of_guessing, loss_of_guessing
 from models.spec import TASKS, RunConfig, plan
-from models.spec.plan import uses_batch_statistics
+from models.spec.plan import mixes_values, uses_batch_statistics
 from models.spec.vocabulary import MANY_STREAMS
 
 WORDS = Texts("instruments/surgery")
@@ -140,6 +140,8 @@ def _cautions(cfg: RunConfig) -> list[str]:
         cautions.append(WORDS("residual stack"))
     if cfg.stack == "dlcl":
         cautions.append(WORDS("dlcl stack"))
+    if mixes_values(cfg):
+        cautions.append(WORDS("value residual"))
     if cfg.stack in MANY_STREAMS:
         cautions.append(WORDS("many streams"))
     if cfg.stack == "attention residuals":

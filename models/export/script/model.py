@@ -20,6 +20,8 @@ from models.spec.plan import SublayerPlan, activations_of, has_dropout, is_one_l
 from models.spec.scales import GATES
 from models.spec.vocabulary import ACTIVATIONS, MANY_STREAMS, NORMS
 
+FIRST_VALUES = "FIRST = {}  # the values of the first attention in the last forward pass"
+VALUE_LINES = {"": (), "first": ('FIRST["v"] = v',), "mixed": ('v = 0.5 * FIRST["v"] + 0.5 * v',)}
 CLASS_NAMES = {"mlp": "MLP", "attn": "Attention", "ffn": "FeedForward"}
 
 
@@ -27,8 +29,8 @@ def model_code(cfg: RunConfig) -> str:
     """Code that defines the norms, branches and sublayers of a configuration, one class for all that are equal."""
     classes = sublayer_classes(cfg)
     active = [sublayer for sublayer in classes.values() if not sublayer.identity]
-    branches = dict.fromkeys((sublayer.kind, sublayer.norm_mid, sublayer.activation) for sublayer in active)
-    parts = [_quoted_parts(cfg)]
+    branches = dict.fromkeys((sub.kind, sub.norm_mid, sub.activation, sub.values) for sub in active)
+    parts = [_quoted_parts(cfg), FIRST_VALUES if any(sublayer.values for sublayer in active) else ""]
     parts += [_branch_class(cfg, *branch) for branch in branches]
     parts += [_sublayer_class(cfg, name, sublayer) for name, sublayer in classes.items()]
     return "\n\n\n".join([part for part in parts if part])
@@ -99,18 +101,18 @@ def without_place(sublayer: SublayerPlan) -> SublayerPlan:
     return replace(sublayer, site="", block=0, input_scale=input_scale)
 
 
-def _branch_name(cfg: RunConfig, kind: str, norm_mid: str, activation: str) -> str:
-    """Name of a branch's class: its kind, its inner norm, and its activation if the net has several."""
-    words = [] if norm_mid == "none" else norm_mid.split()
+def _branch_name(cfg: RunConfig, kind: str, norm_mid: str, activation: str, values: str) -> str:
+    """Name of a branch's class: its kind, its inner norm, its activation if the net has several, and its values."""
+    words = [*([] if norm_mid == "none" else norm_mid.split()), *([values] if values else [])]
     if activation not in ("", cfg.activation):
         words += activation.split()
     return CLASS_NAMES[kind] + "".join(word.capitalize() for word in words)
 
 
-def _branch_class(cfg: RunConfig, kind: str, norm_mid: str, activation: str) -> str:
+def _branch_class(cfg: RunConfig, kind: str, norm_mid: str, activation: str, values: str) -> str:
     """Code of the branch F's class: attention, one layer or two."""
     if kind == "attn":
-        return _attention_class(cfg, norm_mid)
+        return _attention_class(cfg, norm_mid, values)
     single = is_one_layer(cfg, kind)
     layer, width = ("w", "WIDTH") if single else ("w1", "HIDDEN")
     init_lines = [f"self.{layer} = nn.Linear(WIDTH, {width})"]
@@ -124,11 +126,11 @@ def _branch_class(cfg: RunConfig, kind: str, norm_mid: str, activation: str) -> 
     formula = inner if single else f"self.w2({inner})"
     title = "one layer" if single else "two layers, token by token"
     return class_code(
-        _branch_name(cfg, kind, norm_mid, activation), f"The branch: {title}.", init_lines, [f"return {formula}"]
+        _branch_name(cfg, kind, norm_mid, activation, ""), f"The branch: {title}.", init_lines, [f"return {formula}"]
     )
 
 
-def _attention_class(cfg: RunConfig, norm_mid: str) -> str:
+def _attention_class(cfg: RunConfig, norm_mid: str, values: str) -> str:
     """Code of the attention branch's class."""
     init_lines = ["self.w_q, self.w_k, self.w_v, self.w_o = (nn.Linear(WIDTH, WIDTH) for _ in range(4))"]
     split_heads = ".unflatten(-1, (HEADS, -1)).transpose(1, 2)"
@@ -154,13 +156,14 @@ def _attention_class(cfg: RunConfig, norm_mid: str) -> str:
         f"q = {query}",
         f"k = {key}",
         f"v = {value}",
+        *VALUE_LINES[values],
         f"mixed = F.scaled_dot_product_attention(q, k, v, {options})",
         f"return self.w_o({norm_call(norm_mid, 'self.norm_mid', 'mixed.transpose(1, 2).flatten(2)')})",
     ]
     title = "The branch: attention of every token to itself and what came before."
     if cfg.mask == "none":
         title = "The branch: attention of every token to all tokens."
-    return class_code(_branch_name(cfg, "attn", norm_mid, ""), title, init_lines, forward_lines)
+    return class_code(_branch_name(cfg, "attn", norm_mid, "", values), title, init_lines, forward_lines)
 
 
 def _sublayer_class(cfg: RunConfig, name: str, sublayer: SublayerPlan) -> str:
@@ -169,7 +172,9 @@ def _sublayer_class(cfg: RunConfig, name: str, sublayer: SublayerPlan) -> str:
     if sublayer.identity:
         forward = ["return x, 0.0"] if cfg.stack == "residual" else ["return x"]
         return class_code(name, "A sublayer taken out: the stream passes unchanged.", [], forward, argument)
-    init_lines = [f"self.function = {_branch_name(cfg, sublayer.kind, sublayer.norm_mid, sublayer.activation)}()"]
+    init_lines = [
+        f"self.function = {_branch_name(cfg, sublayer.kind, sublayer.norm_mid, sublayer.activation, sublayer.values)}()"
+    ]
     for slot in filled_slots(sublayer):
         if slot != "norm_mid":  # belongs to the branch
             norm = sublayer.norm_add if slot == "norm_again" else getattr(sublayer, slot)

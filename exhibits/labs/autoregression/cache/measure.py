@@ -31,6 +31,7 @@ class KeyValueCache:
         a = self.attention
         q, k, v = (layer(x_B1D).unflatten(-1, (a.heads, -1)).transpose(1, 2) for layer in (a.w_q, a.w_k, a.w_v))
         q, k = self._rotate(a.norm_q(q)), self._rotate(a.norm_k(k))
+        v = a.value_residual(v)
         if self.keys_values:
             k, v = (torch.cat(pair, dim=2) for pair in zip(self.keys_values, (k, v), strict=True))
         self.keys_values = [k, v]
