@@ -7,15 +7,22 @@ import numpy as np
 
 from models.insight.theory import weight_variance
 from models.spec import NORMS, TASKS, RunConfig, plan
-from models.spec.parametrization import branch_gain, has_uniform_rates, output_factor, parameter_scaling, score_scale
-from models.spec.plan import SublayerPlan, matrices
+from models.spec.parametrization import (
+    REST_OF_MUON,
+    branch_gain,
+    has_uniform_rates,
+    output_factor,
+    parameter_scaling,
+    score_scale,
+)
+from models.spec.plan import SUBLAYER_KINDS, SublayerPlan, matrices
 from models.spec.schedule import learning_rate_sum
 from models.spec.vocabulary import NORMED_SUMS
 from models.trace import Trace
 
 SIZE_FIXING_NORMS = {name for name, norm in NORMS.items() if norm.over}
 SCALING_ACTIVATIONS = ("relu", "identity", "gelu", "silu", "selu")  # their output grows with their input
-ADAM_LIKE = ("adam", "adamw")  # optimisers whose step does not grow with the gradient
+ADAM_LIKE = ("adam", "adamw", "muon")  # optimisers whose step does not grow with the gradient
 MOMENTUM = 0.9
 MIN_GRADIENT = 1e-7  # RMS well above Adam's eps; from it on, Adam's first update equals the learning rate
 
@@ -55,11 +62,14 @@ def _is_scale_invariant(cfg: RunConfig, sublayer: SublayerPlan) -> bool:
 def first_update(cfg: RunConfig, trace: Trace) -> np.ndarray:
     """Predicted |change| / |weights| of the first update by block, (depth,); 0 for blocks whose weights are all 0.
 
-    SGD and momentum take a gradient step; Adam's first step changes every weight by the learning rate.
+    SGD and momentum take a gradient step; Adam's first step changes every weight by the learning rate, Muon's has at
+    most the size of an orthogonal matrix, and less where the gradient has a lower rank.
     """
     gradient = trace.weight_grad_rms[0].astype(float)
     rate = float(trace.lr[0]) * parameter_scaling(cfg, "stream.blocks.b01.mlp.function.w1.weight", cfg.width**2)[0]
-    if cfg.optimizer in ADAM_LIKE:
+    if cfg.optimizer == "muon":
+        change = np.where(gradient > 0, rate * _orthogonal_rms(cfg), 0.0)
+    elif cfg.optimizer in ADAM_LIKE:
         change = np.where(gradient > MIN_GRADIENT, rate, 0.0)
     else:
         change = rate * float(trace.clip_factor[0]) * gradient
@@ -112,7 +122,8 @@ def logit_reach(cfg: RunConfig, trace: Trace, size: float) -> float:
     """
     read = min(size, 1.0)
     if cfg.optimizer in ADAM_LIKE:
-        return learning_rate_sum(cfg) * cfg.width * output_factor(cfg) * read
+        of_head = REST_OF_MUON if cfg.optimizer == "muon" else 1.0
+        return of_head * learning_rate_sum(cfg) * cfg.width * output_factor(cfg) * read
     step = float(trace.lr[0]) * float(trace.clip_factor[0]) * cfg.width * read**2 / TASKS[cfg.task].classes
     return math.log1p(step * _steps_of_first_rate(cfg, trace))
 
@@ -143,6 +154,13 @@ def freezing_spread(cfg: RunConfig) -> float:
     sqrt(2 ln T), where the random energy model freezes (Derrida 1981).
     """
     return math.sqrt(2 * math.log(cfg.tokens)) if cfg.tokens > 1 else math.inf
+
+
+def _orthogonal_rms(cfg: RunConfig) -> float:
+    """RMS of orthogonal matrices U V^T sqrt(max(1, rows / columns)) in place of those of a block; each has outputs as
+    its square sum."""
+    shapes = [shape for kind in SUBLAYER_KINDS[cfg.net] for shape in matrices(cfg, kind).values()]
+    return math.sqrt(sum(outputs for _, outputs in shapes) / sum(inputs * outputs for inputs, outputs in shapes))
 
 
 def _weight_rms(cfg: RunConfig, sublayers: tuple[SublayerPlan, ...]) -> float:

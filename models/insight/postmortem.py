@@ -28,7 +28,7 @@ GROWN = 10.0  # least factor by which the end of the stream must have grown in t
 TRIAL_STEPS = 30  # of a trial, counted after its warm-up and after the step at which the run diverged
 LONGER_TRIAL_STEPS = 120  # steps of a trial whose loss still falls, or is down at the loss of guessing
 LONGEST_TRIAL_STEPS = 300  # steps of the best trials if none has learned sooner; at most those of the run
-USUAL_RATES = {"sgd": 0.1, "momentum": 0.01, "adam": 1e-3, "adamw": 1e-3}
+USUAL_RATES = {"sgd": 0.1, "momentum": 0.01, "adam": 1e-3, "adamw": 1e-3, "muon": 0.02}
 WARMUP_STEPS = 30  # steps of the warm-up that is offered
 
 

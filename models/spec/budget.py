@@ -39,8 +39,9 @@ PER_MASK = 0.045e-3  # of dropout
 PER_MASK_ELEMENT = 5e-9
 PER_HEAD = 2.2e-7  # per token
 PER_BIASED_HEAD = 4.8e-8  # per token, on top of PER_HEAD, for positions added to the scores
-PER_WEIGHT = {"sgd": 1.8e-9, "momentum": 1.8e-9, "adam": 2.8e-9, "adamw": 2.8e-9}  # for any batch size
+PER_WEIGHT = {"sgd": 1.8e-9, "momentum": 1.8e-9, "adam": 2.8e-9, "adamw": 2.8e-9, "muon": 2.8e-9}  # for any batch size
 PER_MULTIPLY_ADD = 1 / 44e9
+PER_ORTHOGONAL = 0.15e-3  # per matrix that Muon makes orthogonal, on top of its products
 PER_TERM = 3e-6  # of DLCL's sums over earlier blocks
 PER_TERM_ELEMENT = 1.2e-9
 # Measured apart on the same scale, at 16 to 64 sublayers of 256 to 65,536 elements.
@@ -136,7 +137,8 @@ def _fixed_seconds(cfg: RunConfig, sublayer: SublayerPlan) -> float:
         positions = PER_POSITION.get(cfg.position, 0.0)
     else:
         branch = "one layer" if is_one_layer(cfg, sublayer.kind) else "two layers"
-    return PER_SUBLAYER[branch] + PER_NORM * norms + PER_COSTLY_NORM * costly_norms + factors + positions
+    orthogonal = PER_ORTHOGONAL * len(matrices(cfg, sublayer.kind)) if cfg.optimizer == "muon" else 0.0
+    return PER_SUBLAYER[branch] + PER_NORM * norms + PER_COSTLY_NORM * costly_norms + factors + positions + orthogonal
 
 
 def _growing_seconds(cfg: RunConfig, sublayer: SublayerPlan) -> float:
@@ -164,8 +166,16 @@ def _growing_seconds(cfg: RunConfig, sublayer: SublayerPlan) -> float:
         + PER_MASK_ELEMENT * features * _masks(sublayer)
         + per_head * tokens * heads
         + PER_WEIGHT[cfg.optimizer] * weights
-        + PER_MULTIPLY_ADD * 3 * tokens * weights
+        + PER_MULTIPLY_ADD * (3 * tokens * weights + _orthogonal_products(cfg, sublayer.kind))
     )
+
+
+def _orthogonal_products(cfg: RunConfig, kind: str) -> int:
+    """Multiply-adds of Muon's five Newton-Schulz steps on the matrices of a branch; 0 for other optimisers."""
+    if cfg.optimizer != "muon":
+        return 0
+    sizes = [(min(shape), max(shape)) for shape in matrices(cfg, kind).values()]
+    return 5 * sum(2 * short * short * long + short**3 for short, long in sizes)
 
 
 def _factors(sublayer: SublayerPlan) -> int:

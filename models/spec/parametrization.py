@@ -11,6 +11,7 @@ from models.spec.vocabulary import INITS
 BASE_WIDTH = 64  # features of the base net, whose heads and expansion are the same
 BASE_DEPTH = 2  # blocks of the base net, as in Dey 2025
 ADAM_OPTIMIZERS = ("adam", "adamw")
+REST_OF_MUON = 3e-4 / 0.02  # AdamW's learning rate over Muon's, in the README of github.com/KellerJordan/Muon
 Factors = tuple[float, float, float]  # on learning rate, weight decay and Adam's epsilon
 
 

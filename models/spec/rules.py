@@ -142,6 +142,14 @@ RULES = (
         ),
         lambda c: {"parametrization": "muP"},
     ),
+    Rule(
+        lambda c: c.optimizer == "muon" and c.parametrization != "standard",
+        lambda c: (
+            f"parametrization {c.parametrization} has rates for SGD and Adam, and optimizer muon scales its own by the "
+            "shape of a matrix; choose parametrization standard, or another optimizer"
+        ),
+        lambda c: {"parametrization": "standard"},
+    ),
 )
 
 

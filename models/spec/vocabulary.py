@@ -154,6 +154,10 @@ OPTIMIZERS = {
     "momentum": Entry(r"m\leftarrow 0.9m+g,\; w-\eta m"),
     "adam": Entry(r"w-\eta\,\hat m/(\sqrt{\hat v}+10^{-8})", "Kingma 2014, 1412.6980"),
     "adamw": Entry(r"(1-\eta\lambda)w-\eta\,\hat m/(\sqrt{\hat v}+10^{-8})", "Loshchilov 2017, 1711.05101"),
+    "muon": Entry(
+        r"W-\eta\sqrt{\max(1,n_\text{out}/n_\text{in})}\,UV^\top,\; U\Sigma V^\top=0.05g+0.95m",
+        "Jordan 2024, kellerjordan.github.io/posts/muon",
+    ),
 }
 
 SCHEDULES = {

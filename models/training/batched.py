@@ -56,6 +56,7 @@ class Batched(Loop):
             decay_all=cfg.decayed == "all",
             is_matrix=lambda p: id(p) in matrix_ids,
             scaling=parameter_scalings(cfg, nets[0], self.model),
+            hidden=[p for block in matrices for p in block],
         )
         self._rates = Rates([learning_rates(config) for config in configs], self.optimizer, self._device)
         self._writer = BatchedRowWriter(cfg, self.model, matrices, self._rates.table_TK)

@@ -6,10 +6,11 @@ from inspect import unwrap
 from typing import Any
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from models.spec import RunConfig
 from models.spec.parametrization import ADAM_OPTIMIZERS, Factors, has_uniform_rates, parameter_scaling
+from models.training.muon import Muon
 
 
 def eager_optimizer(optimizer: type[torch.optim.Optimizer]) -> Callable[..., torch.optim.Optimizer]:
@@ -30,7 +31,9 @@ OPTIMIZERS: dict[str, Callable[..., torch.optim.Optimizer]] = {
     "momentum": partial(SGD, momentum=0.9, fused=True),
     "adam": partial(ADAM, fused=True),
     "adamw": partial(ADAMW, fused=True),
+    "muon": partial(ADAMW, fused=True),  # of all parameters but the blocks' matrices
 }
+Optimizer = torch.optim.Optimizer | Muon
 
 
 def build_optimizer(
@@ -42,14 +45,17 @@ def build_optimizer(
     decay_all: bool = False,
     is_matrix: Callable[[nn.Parameter], bool] = lambda p: p.ndim > 1,
     scaling: Mapping[nn.Parameter, Factors] | None = None,
-) -> torch.optim.Optimizer:
-    """The optimiser of that name over all trainable parameters.
+    hidden: Sequence[Tensor] = (),
+) -> Optimizer:
+    """The optimiser of that name over all trainable parameters, of which Muon takes `hidden`, the blocks' matrices.
 
     Weight decay applies to matrices, and with `decay_all` to biases, gains and gates too. `scaling` gives each
     parameter its factors on learning rate, weight decay and Adam's epsilon; without it all are 1.
     """
-    trainable = [p for p in parameters if p.requires_grad]
+    taken = {id(p) for p in hidden} if optimizer == "muon" else set()
+    trainable = [p for p in parameters if p.requires_grad and id(p) not in taken]
     is_decayed: Callable[[nn.Parameter], bool] = (lambda _: True) if decay_all else is_matrix
+    build = partial(OPTIMIZERS[optimizer], weight_decay=0.0)
     if scaling:
         groups = _scaled_groups(
             trainable,
@@ -59,14 +65,16 @@ def build_optimizer(
             is_decayed=is_decayed,
             scaling=scaling,
         )
-        return OPTIMIZERS[optimizer](groups, weight_decay=0.0)
-    if not weight_decay:
-        return OPTIMIZERS[optimizer](trainable, lr=lr, weight_decay=0.0)
-    groups = [
-        {"params": [p for p in trainable if is_decayed(p)], "weight_decay": weight_decay},
-        {"params": [p for p in trainable if not is_decayed(p)], "weight_decay": 0.0},
-    ]
-    return OPTIMIZERS[optimizer]([group for group in groups if group["params"]], lr=lr, weight_decay=0.0)
+        built = build(groups)
+    elif not weight_decay:
+        built = build(trainable, lr=lr)
+    else:
+        groups = [
+            {"params": [p for p in trainable if is_decayed(p)], "weight_decay": weight_decay},
+            {"params": [p for p in trainable if not is_decayed(p)], "weight_decay": 0.0},
+        ]
+        built = build([group for group in groups if group["params"]], lr=lr)
+    return Muon(hidden, built, lr=lr, weight_decay=weight_decay) if optimizer == "muon" else built
 
 
 def parameter_scalings(cfg: RunConfig, net: nn.Module, model: nn.Module) -> dict[nn.Parameter, Factors]:
@@ -105,9 +113,7 @@ class Rates:
     and each run takes its own fraction of the step.
     """
 
-    def __init__(
-        self, rates: Sequence[Sequence[float]], optimizer: torch.optim.Optimizer, device: torch.device
-    ) -> None:
+    def __init__(self, rates: Sequence[Sequence[float]], optimizer: Optimizer, device: torch.device) -> None:
         self.table_TK = torch.tensor(rates, device=device).T
         self.optimizer = optimizer
         first_rates = list(rates[0])

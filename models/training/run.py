@@ -23,6 +23,7 @@ class Run(Loop):
         super().__init__(cfg, 1)
         self.model = build_model(cfg).to(self._device)
         self.task = open_task(cfg, self._device)
+        matrices = block_matrices(self.model)
         self.optimizer = build_optimizer(
             cfg.optimizer,
             self.model.parameters(),
@@ -30,9 +31,9 @@ class Run(Loop):
             weight_decay=cfg.weight_decay,
             decay_all=cfg.decayed == "all",
             scaling=parameter_scalings(cfg, self.model, self.model),
+            hidden=[p for block in matrices for p in block],
         )
         self._rates = Rates([learning_rates(cfg)], self.optimizer, self._device)
-        matrices = block_matrices(self.model)
         self._writer = RowWriter(cfg, self.model, matrices, self._rates.table_TK[:, 0])
         self._taker = FrameTaker(cfg, self.model, self.task, matrices, frame_steps(cfg.steps) if frames else ())
         self._probing = probe

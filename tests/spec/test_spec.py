@@ -200,6 +200,11 @@ CLASHES = [
     ({"stack": "attention residuals", "skip_repeats": 2}, "no single sum to repeat", {"skip_repeats": 1}),
     ({"stack": "dynamic hyper-connections", "stream_dropout": 0.1}, "stream dropout 0", {"stream_dropout": 0.0}),
     ({"stack": "mHC", "parametrization": "muP"}, "no known scaling", {"parametrization": "standard"}),
+    (
+        {"optimizer": "muon", "parametrization": "muP"},
+        "optimizer muon scales its own by the shape of a matrix",
+        {"parametrization": "standard"},
+    ),
 ]
 
 

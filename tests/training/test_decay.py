@@ -11,7 +11,7 @@ from models.training import Run
 SMALL = RunConfig(depth=2, width=8, batch=4, steps=4, optimizer="adamw", lr=0.01, weight_decay=0.5)
 
 
-@pytest.mark.parametrize("optimizer", ["sgd", "momentum", "adam", "adamw"])
+@pytest.mark.parametrize("optimizer", ["sgd", "momentum", "adam", "adamw", "muon"])
 def test_a_parameter_without_gradient_shrinks_as_the_optimisers_formula_says(optimizer: str) -> None:
     cfg = replace(SMALL, optimizer=optimizer, decayed="all")
     gains = {}
@@ -24,7 +24,7 @@ def test_a_parameter_without_gradient_shrinks_as_the_optimisers_formula_says(opt
         run.optimizer.step()
         gains[decayed] = gain.detach()
     pulled = cfg.lr * cfg.weight_decay
-    expected = {"sgd": 1 - pulled, "momentum": 1 - pulled, "adam": 1 - cfg.lr, "adamw": 1 - pulled}[optimizer]
+    expected = {"adam": 1 - cfg.lr, "muon": 1 - 0.015 * pulled}.get(optimizer, 1 - pulled)
     torch.testing.assert_close(gains["matrices"], torch.ones(8), rtol=0, atol=0)
     torch.testing.assert_close(gains["all"], torch.full((8,), expected))
 

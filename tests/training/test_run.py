@@ -18,6 +18,7 @@ from models.spec import NORMS, OPTIMIZERS, RunConfig
 from models.tasks import alphabet, open_task
 from models.trace import SCALARS, Columns, frame_steps, trace_of
 from models.training import Run, cross_entropy, profile_at_init
+from models.training.muon import Muon
 
 SMALL = {"depth": 3, "width": 16, "batch": 8, "steps": 20}
 CONFIGS = {
@@ -333,15 +334,28 @@ def adam(w, g, lr, state):
     return w - lr * m / (v.sqrt() + 1e-8)
 
 
-RULES = {"sgd": sgd, "momentum": momentum, "adam": adam, "adamw": adam}
+def muon(w, g, lr, state):
+    """Five times p(s) = 3.4445 s - 4.7750 s^3 + 2.0315 s^5 on the singular values, by their decomposition."""
+    state["m"] = 0.95 * state.get("m", 0) + 0.05 * g
+    u, s, vt = torch.linalg.svd(g + 0.95 * (state["m"] - g), full_matrices=False)
+    s = s / (s.square().sum().sqrt() + 1e-7)
+    for _ in range(5):
+        s = 3.4445 * s - 4.7750 * s**3 + 2.0315 * s**5
+    return w - lr * max(1, len(w) / w.shape[1]) ** 0.5 * u @ s.diag() @ vt
+
+
+RULES = {"sgd": sgd, "momentum": momentum, "adam": adam, "adamw": adam, "muon": muon}
 
 
 @pytest.mark.parametrize("clip", [0.0, 0.05], ids=["no clip", "clip"])
 @pytest.mark.parametrize("decay", [0.0, 0.3], ids=["no decay", "decay"])
 @pytest.mark.parametrize("optimizer", OPTIMIZERS)
 def test_three_steps_of_an_optimiser_are_its_formula(optimizer, decay, clip):
-    """Decay pulls matrices only: added to the gradient, or for AdamW taken off the weight. Clipping comes first."""
-    cfg = RunConfig(**SMALL, optimizer=optimizer, weight_decay=decay, clip=clip, lr=0.01)
+    """Decay pulls matrices only: added to the gradient, or taken off the weight. Clipping comes first.
+
+    Muon takes the blocks' matrices, and leaves the rest to AdamW at 3e-4 for its own 0.02.
+    """
+    cfg = RunConfig(**SMALL, expansion=3, optimizer=optimizer, weight_decay=decay, clip=clip, lr=0.01)
     run, model, task = trained(cfg, 3), build_model(cfg).double(), open_task(cfg, "cpu")
     named = dict(model.named_parameters())
     states = {name: {} for name in named}
@@ -355,14 +369,31 @@ def test_three_steps_of_an_optimiser_are_its_formula(optimizer, decay, clip):
         with torch.no_grad():
             for (name, w), g in zip(named.items(), gradients, strict=True):
                 pulled = decay if w.ndim > 1 else 0.0
-                start = w * (1 - cfg.lr * pulled) if optimizer == "adamw" else w
-                raw = factor * g + (pulled * w if optimizer != "adamw" else 0)
-                w.copy_(RULES[optimizer](start, raw, cfg.lr, states[name]))
+                rule, rate = RULES[optimizer], cfg.lr
+                if optimizer == "muon" and not (name.startswith("stream.blocks.") and w.ndim > 1):
+                    rule, rate = adam, cfg.lr * 3e-4 / 0.02
+                start = w * (1 - rate * pulled) if optimizer in ("adamw", "muon") else w
+                raw = factor * g + (pulled * w if optimizer not in ("adamw", "muon") else 0)
+                w.copy_(rule(start, raw, rate, states[name]))
     assert not clip or (run.trace().clip_factor < 1).all()
     for name, parameter in run.model.named_parameters():
         torch.testing.assert_close(
             parameter.double(), named[name], rtol=1e-3, atol=2e-5, msg=lambda m, name=name: f"{name}: {m}"
         )
+
+
+@pytest.mark.parametrize("shape", [(12, 5), (5, 12), (8, 8)])
+def test_muon_steps_as_torchs_own_up_to_bfloat16(shape):
+    source = torch.Generator().manual_seed(0)
+    ours, theirs = (torch.nn.Parameter(torch.zeros(shape)) for _ in range(2))
+    other = torch.optim.AdamW([torch.nn.Parameter(torch.zeros(1))])
+    optimizers = Muon([ours], other, lr=1.0, weight_decay=0.1), torch.optim.Muon([theirs], lr=1.0, weight_decay=0.1)
+    for _ in range(3):
+        ours.grad = torch.randn(shape, generator=source)
+        theirs.grad = ours.grad.clone()
+        for optimizer in optimizers:
+            optimizer.step()
+        torch.testing.assert_close(ours, theirs, rtol=0, atol=0.05)
 
 
 @pytest.mark.full

@@ -12,9 +12,9 @@ from models.nets.norms import NORM_TYPES, DynamicErf, DynamicTanh
 from models.nets.sublayer import Gate
 from models.spec import RunConfig
 from models.spec.knob import check_integer
-from models.spec.parametrization import depth_ratio, width_ratio
+from models.spec.parametrization import ADAM_OPTIMIZERS, depth_ratio, width_ratio
 from models.spec.plan import uses_batch_statistics
-from models.training import Snapshot, Work, build_optimizer, cross_entropy
+from models.training import OPTIMIZERS, Snapshot, Work, cross_entropy
 
 MICRO_BATCHES = 8  # enough for a variance, and as cheap as a few steps
 MAX_MICRO_BATCHES = 512  # the size of the largest batch
@@ -98,10 +98,10 @@ def gates_and_gains(net: Net) -> Gains:
 
 def adam_state(snapshot: Snapshot) -> AdamState | None:
     """State of Adam by block after its last update; None for other optimisers and before the first update."""
-    if not any("exp_avg" in states for states in snapshot.optimizer.values()):
-        return None
     cfg = snapshot.cfg
-    defaults = build_optimizer(cfg.optimizer, snapshot.model.parameters(), lr=cfg.lr, weight_decay=0.0).defaults
+    if cfg.optimizer not in ADAM_OPTIMIZERS or not any("exp_avg" in states for states in snapshot.optimizer.values()):
+        return None
+    defaults = OPTIMIZERS[cfg.optimizer](snapshot.model.parameters(), lr=cfg.lr).defaults
     eps = defaults["eps"] / width_ratio(cfg) / depth_ratio(cfg)
     ratios, near = [], []
     for block in snapshot.model.stream.blocks:

@@ -207,7 +207,7 @@ def _weights(snapshot):
     )
 
 
-@pytest.mark.parametrize(("optimizer", "step"), [("momentum", 3), ("sgd", 3), ("adam", 0)])
+@pytest.mark.parametrize(("optimizer", "step"), [("momentum", 3), ("sgd", 3), ("muon", 3), ("adam", 0)])
 def test_without_an_update_by_adam_there_is_no_state(optimizer, step):
     assert adam_state(still_at(RunConfig(**TINY, optimizer=optimizer), step)) is None
 

@@ -35,6 +35,7 @@ IMPORTS = {
     "import sys": r"\bsys\.",
     "import zlib": r"\bzlib\.",
     "from collections.abc import Iterable": r"\bIterable\b",
+    "from collections.abc import Sequence": r"\bSequence\b",
     "from functools import cache": r"@cache",
     "": r"",
     "import torch": r"",
@@ -49,6 +50,7 @@ OPTIMIZERS = {
     "momentum": "torch.optim.SGD({arguments}, momentum=0.9, fused=True)",
     "adam": "torch.optim.Adam({arguments}, fused=True)",
     "adamw": "torch.optim.AdamW({arguments}, weight_decay=0.0, fused=True)",
+    "muon": "Muon(hidden, torch.optim.AdamW({arguments}, weight_decay=0.0, fused=True), lr=LR, weight_decay={decay})",
 }
 
 REPORT = '''\
@@ -176,8 +178,10 @@ def _train(cfg: RunConfig) -> str:
     if cfg.warmup or cfg.schedule != "constant":
         quoted.append(("models.spec.schedule", "learning_rate"))
         rate = f"learning_rate(k, LR, WARMUP, {cfg.schedule!r}, STEPS)"
-        rate += "" if has_uniform_rates(cfg) else ' * group["rate"]'
+        rate += "" if has_uniform_rates(cfg) and cfg.optimizer != "muon" else ' * group["rate"]'
         update += f'        for group in optimizer.param_groups:\n            group["lr"] = {rate}\n'
+    if cfg.optimizer == "muon":
+        quoted.append(("models.training.muon", "Muon"))
     if not has_uniform_rates(cfg):
         quoted.append(("models.spec.parametrization", "scaling_factors"))
     masks = MASKS if has_dropout(cfg) else ""
@@ -187,13 +191,16 @@ def _train(cfg: RunConfig) -> str:
 
 def _optimizer(cfg: RunConfig) -> str:
     """Code that constructs the optimiser, with its parameter groups if it needs any."""
-    groups, arguments = "", "net.parameters(), lr=LR"
+    groups, parameters, decay = "", "net.parameters()", "WEIGHT_DECAY" if cfg.weight_decay else "0.0"
+    if cfg.optimizer == "muon":
+        groups, parameters = OF_MUON, "rest"
+    arguments = f"{parameters}, lr=LR"
     if not has_uniform_rates(cfg):
         groups, arguments = _scaled_groups(cfg), "groups.values()"
     elif cfg.weight_decay:
         arguments = "groups, lr=LR"
-        groups = ALL_DECAYED if cfg.decayed == "all" else MATRICES_DECAYED
-    return f"{groups}    optimizer = {OPTIMIZERS[cfg.optimizer].format(arguments=arguments)}"
+        groups += (ALL_DECAYED if cfg.decayed == "all" else MATRICES_DECAYED).format(parameters=parameters)
+    return f"{groups}    optimizer = {OPTIMIZERS[cfg.optimizer].format(arguments=arguments, decay=decay)}"
 
 
 def _scaled_groups(cfg: RunConfig) -> str:
@@ -207,14 +214,19 @@ def _scaled_groups(cfg: RunConfig) -> str:
     return SCALED.format(ratios=f"{width_ratio(cfg)!r}, {depth_ratio(cfg)!r}, {adam}", decay=decay, eps=eps)
 
 
+OF_MUON = """\
+    hidden = [p for name, p in net.named_parameters() if ".function." in name and p.ndim > 1]
+    rest = [p for p in net.parameters() if all(p is not one for one in hidden)]
+"""
+
 ALL_DECAYED = """\
-    groups = [{"params": list(net.parameters()), "weight_decay": WEIGHT_DECAY}]
+    groups = [{{"params": list({parameters}), "weight_decay": WEIGHT_DECAY}}]
 """
 
 MATRICES_DECAYED = """\
-    matrices = [p for p in net.parameters() if p.ndim > 1]
-    others = [p for p in net.parameters() if p.ndim <= 1]  # not decayed
-    groups = [{"params": matrices, "weight_decay": WEIGHT_DECAY}, {"params": others}]
+    matrices = [p for p in {parameters} if p.ndim > 1]
+    others = [p for p in {parameters} if p.ndim <= 1]  # not decayed
+    groups = [{{"params": matrices, "weight_decay": WEIGHT_DECAY}}, {{"params": others}}]
 """
 
 SCALED = """\
