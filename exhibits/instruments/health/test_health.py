@@ -300,7 +300,7 @@ def test_plotly_accepts_the_charts_and_nothing_is_dropped():
 
 
 def test_the_panel_shows_updates_noise_gains_and_adam():
-    page = opened("Health", optimizer="adam", lr="0.001", branch_scale="zero gate")
+    page = opened("Health", optimizer="adam", lr="0.001", branch_scale="zero gate", stack="learned scalars")
     assert "No update has been measured yet." in words(page)
     assert "The gradient noise scale" in words(page) or "told from its noise" in words(page)
     assert not {"Update to weight by block", "Adam's state by block"} & charts(page).keys()  # nothing to draw yet
@@ -310,6 +310,7 @@ def test_the_panel_shows_updates_noise_gains_and_adam():
     assert {
         "Update to weight by block",
         "Learned gate by branch",
+        "Learned scalars by block",
         "Norm gains by block",
         "Adam's state by block",
     } <= charts(page).keys()

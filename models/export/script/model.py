@@ -201,9 +201,10 @@ def _sublayer_class(cfg: RunConfig, name: str, sublayer: SublayerPlan) -> str:
         forward_lines.append(f"return {sum_code(cfg, sublayer, _attribute, 'once', 'norm_again')}")
         title = "The stream plus the branch, and the stream once more."
     elif cfg.stack == "residual":
-        # Without skip and norm the sum must still be a new tensor: the branch gets gradients from two streams.
-        total = sum_code(cfg, sublayer, _attribute, branch)
-        forward_lines.append(f"return {'0.0 + branch' if total == 'branch' else total}, branch")
+        # Without a skip the sum must still be a new tensor: the branch gets gradients from two streams, and a norm's
+        # own parts of the gradient are added up first.
+        total = sum_code(cfg, sublayer, _attribute, branch if sublayer.skip else "0.0 + branch")
+        forward_lines.append(f"return {total}, branch")
         title = "What the stream becomes, and the branch for the second stream."
     else:
         forward_lines.append(f"return {sum_code(cfg, sublayer, _attribute, branch)}")
