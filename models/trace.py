@@ -69,7 +69,11 @@ class Divergence:
     def sentence(self) -> str:
         """Step, quantity and place of the divergence, in words."""
         place = f" of {site_in_words(self.site)}" if self.site and self.quantity != "loss" else ""
-        return f"Diverged at step {self.step}: the numbers overflow first in the {self.quantity}{place}."
+        return f"{self.brief()[:-1]}{place}."
+
+    def brief(self) -> str:
+        """The same without the place, in at most twelve words."""
+        return f"Diverged at step {self.step}: the numbers overflow first in the {self.quantity}."
 
 
 @dataclass(frozen=True, eq=False)  # hashed by identity

@@ -153,10 +153,10 @@ def trained(page: AppTest) -> AppTest:
 def tried(page: AppTest) -> AppTest:
     """The page after the trainer has tried what may help a run that failed."""
     for _ in range(PATIENCE):
-        if "Trying changes" not in words(page):
+        if "Trying changes" not in player_page.following(page):
             return page
         sound(page.run())
-    raise AssertionError(f"the trial did not end; the page says:\n{words(page)}")
+    raise AssertionError(f"the trial did not end: {player_page.following(page)}")
 
 
 def _is_number(value: object) -> bool:

@@ -66,6 +66,16 @@ def says(page: AppTest, said: dict[str, Any], name: str = "", *, part: str = "")
     return page
 
 
+def following(page: AppTest) -> str:
+    """The step offered beside the playground's verdict."""
+    return str(panels(page, "headline")["Verdict"]["next"])
+
+
+def advance(page: AppTest) -> AppTest:
+    """The page once that step was taken."""
+    return says(page, {"advanced": following(page)}, part="over")
+
+
 def bound(page: AppTest, trace: dict[str, Any], step: int = 0, name: str = "") -> list[float | None]:
     """The y values of a bound trace at a step, as a browser would fill them in for one run of one seed."""
     bind = trace["bind"]

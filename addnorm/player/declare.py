@@ -31,7 +31,7 @@ VECTORS = ("act_rms", "grad_rms", "branch_rms", "weight_grad_rms")
 SCALARS = ("loss", "lr", "grad_norm", "clip_factor")
 FRAME_VECTORS = ("sample_cosine", "update_to_weight", "dead_units")
 FRAME_SCALARS = ("held_out_loss", "held_out_accuracy", "train_mode_loss")
-SENTENCES = ("activation", "gradient", "loss", "weight", "cosine", "answers", "verdict", "kind")
+SENTENCES = ("activation", "gradient", "loss", "weight", "cosine", "answers", "verdict", "brief", "kind")
 SENTENCES_OF_RECORDINGS = ("findings", "law", "notes", "update")
 
 BADGE_HELP = {  # shown on hover
@@ -347,15 +347,20 @@ class Chart(Panel):
 
 @dataclass(frozen=True)
 class Headline(Panel):
-    """The verdict above the charts of a run; `label`: the run's name among several.
+    """The verdict on a run in a line, with what it rests on behind "why"; `label`: the run's name among several.
 
-    `help`: hover text on how the verdict is reached. `hint`: where to look before training, shown at step 0 only.
+    Behind "why" also stand `hint`, where to look before training, at step 0 alone, `note`, and `help`: how the verdict
+    is reached. `next` is a button beside it while the playhead rests at `next_step`, which fires the trigger
+    `advanced`; a negative `next_step` shows it without letting it be pressed.
     """
 
     title: str = "Verdict"
     label: str = ""
     help: str = ""
     hint: str = ""
+    note: str = ""
+    next: str = ""
+    next_step: int = 0
 
     kind: ClassVar[str] = "headline"
 

@@ -360,6 +360,7 @@ class Player {
       panel = new PANELS[declared.kind](home, {
         toggled: (block) => part.fire("toggled", [declared.run, block]),
         changed: (net) => part.fire("choice", net),
+        advanced: (next) => part.fire("advanced", next),
         opened: () => part.fire("opened", declared.target ?? declared.run),
         plotted: (margins) => this.bar.cover(margins),
         scales: this.scales,

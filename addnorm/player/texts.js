@@ -1,53 +1,81 @@
 // The panels of words: headline, heading, link, sentence, and the text of a language model.
 
-import { appendElement, onPlainClick, setText } from "./dom.js"
+import { appendElement, onPlainClick, setText, translate } from "./dom.js"
 import { percentage } from "./number.js"
 
 /** @import { Moment } from "./playhead.js" */
 
-// The verdict above the charts, and before training a hint on where to look.
+// The verdict above the charts in a line; what it rests on behind "why", and beside it what to do next.
 export class Headline {
   /** @type {number | undefined} width of the panel in pixels, set by the player */
   width
 
-  constructor(place) {
-    this.el = appendElement(place, "p", "player-headline")
+  constructor(place, { advanced }) {
+    const line = appendElement(place, "div", "player-verdict")
+    this.el = appendElement(line, "p", "player-headline")
     this.label = appendElement(this.el, "strong")
-    this.verdict = appendElement(this.el, "span")
-    this.hint = appendElement(this.el, "span", "player-headline-hint")
+    this.brief = appendElement(this.el, "span")
+    this.why = appendElement(line, "button", "player-unfold")
+    this.next = appendElement(line, "button", "player-advance")
+    this.next.onclick = () => advanced(this.panel.next)
+    this.reasons = appendElement(place, "div", "player-reasons")
+    this.reasons.id = `player-reasons-${++Headline.count}`
+    this.reasons.hidden = true
+    for (const name of ["verdict", "hint", "note", "help"]) this[name] = appendElement(this.reasons, "p")
+    this.why.setAttribute("aria-controls", this.reasons.id)
+    this.why.onclick = () => this.unfold(this.reasons.hidden)
+    this.unfold(false)
   }
 
   declare(panel) {
     this.panel = panel
-    this.el.classList.toggle("labelled", Boolean(panel.label))
     this.label.textContent = panel.label && `${panel.label} `
-    this.el.title = panel.help
+    setText(this.why, "why")
+    this.why.setAttribute("aria-label", translate(panel.label ? `why, of ${panel.label}` : "why"))
+    setText(this.next, panel.next)
+    setText(this.note, panel.note)
+    setText(this.help, panel.help)
+  }
+
+  unfold(open) {
+    this.reasons.hidden = !open
+    this.why.setAttribute("aria-expanded", open)
+    this.highest = new Map()
+    this.keepHeight(this.reasons)
   }
 
   /** @param {Moment} moment */
   draw(moment) {
     const log = moment.logs[this.panel.run]
     const step = moment.shown
-    this.el.dataset.kind = log?.sentence("kind", step) ?? ""
+    const brief = log?.sentence("brief", step) ?? ""
     const verdict = log?.sentence("verdict", step) ?? ""
-    const hint = verdict && step === 0 && this.panel.hint ? ` ${this.panel.hint}` : ""
-    if (this.verdict.textContent === verdict && this.hint.textContent === hint) return
-    this.verdict.textContent = verdict
-    this.hint.textContent = hint
-    this.keepHeight(log?.link, verdict.length + hint.length)
+    this.net = log?.link
+    this.el.dataset.kind = log?.sentence("kind", step) ?? ""
+    this.why.hidden = !brief // a recording's verdict has no short line
+    this.next.hidden = !this.panel.next
+    this.next.disabled = this.panel.next_step < 0
+    this.next.classList.toggle("stale", moment.playing || (!this.next.disabled && step !== this.panel.next_step))
+    setText(this.brief, brief || verdict)
+    setText(this.verdict, verdict)
+    setText(this.hint, step === 0 ? this.panel.hint : "")
+    this.keepHeight(this.el)
+    this.keepHeight(this.reasons)
   }
 
-  // Keeps the height of a net's longest verdict, so that a shorter one does not move the panels below.
-  keepHeight(net, letters) {
-    const isOutdated = this.net !== net || (this.measuredWidth && this.width !== this.measuredWidth)
-    this.measuredWidth = this.width
-    if (isOutdated) this.el.style.minHeight = ""
-    else if (letters <= this.longest) return // measuring forces a layout of the page
-    this.net = net
-    this.longest = letters
-    this.el.style.minHeight = `${this.el.getBoundingClientRect().height}px`
+  // Keeps the height of an element's longest text of a net, so that a shorter one does not move the panels below.
+  keepHeight(el) {
+    const { net, width } = this
+    const letters = el.textContent.length
+    const last = this.highest.get(el)
+    const isSame = last && last.net === net && last.width === width
+    if (isSame && letters <= last.letters) return // measuring forces a layout of the page
+    if (!isSame) el.style.minHeight = ""
+    this.highest.set(el, { net, width, letters })
+    el.style.minHeight = `${el.getBoundingClientRect().height}px`
   }
 }
+Headline.count = 0
 
 export class Heading {
   constructor(place) {

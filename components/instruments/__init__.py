@@ -3,7 +3,7 @@
 Only the open one is imported, drawn and measured. CONTRIBUTING.md, "How to add", says what a new one has.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import ModuleType
 from typing import Annotated
@@ -14,6 +14,7 @@ from components.controls import form
 from components.instruments.panel import INSTRUMENT, InstrumentPanel
 from components.player.view import View
 from components.server.tickets import Playhead
+from components.shell import session
 from components.shell.cards import ChoiceCard, draw_cards
 from components.shell.hidden_parts import is_hidden
 from components.shell.text import badge
@@ -83,11 +84,23 @@ class OpenInstrument(Settings):
     instrument: Annotated[str | None, Knob("Instrument", choices={})] = None
 
 
+LOOK_DEEPER = "look_deeper"  # the key of what unfolds them
+
+
 def draw_instruments(view: View, playhead: Playhead, player: str) -> bool:
-    """Draws a player's instruments as cards, and the open one. Returns whether it waits for an answer."""
+    """Draws a player's instruments, folded until one is named or sought. Returns whether one waits for an answer."""
     instruments = {name: entry for name, entry in INSTRUMENTS.items() if not is_hidden(entry.hidden_with)}
     chosen = form.keep(OpenInstrument, "", legal={"instrument": list(instruments)}).instrument
-    st.subheader("Instruments", anchor=False, help="Each measures the net at the step shown.")
+    if chosen is not None:
+        session.set_widget(LOOK_DEEPER, True)
+    with st.expander("Look deeper", key=LOOK_DEEPER, on_change=_fold) as folded:
+        return folded.open and _draw_cards(instruments, chosen, view, playhead, player)
+
+
+def _draw_cards(
+    instruments: Mapping[str, Instrument], chosen: str | None, view: View, playhead: Playhead, player: str
+) -> bool:
+    """Draws a card for each instrument, and the chosen one. Returns whether it waits for an answer."""
     deck = [ChoiceCard(name, instrument.question, instrument.unfit(view)) for name, instrument in instruments.items()]
     draw_cards("Instruments", deck, chosen, key="instruments", choose=_toggle, opens=True, brief=True)
     if chosen is None:
@@ -105,6 +118,12 @@ def draw_instruments(view: View, playhead: Playhead, player: str) -> bool:
         panel = InstrumentPanel(chosen, view, playhead, player=player)
         instrument.page.draw(panel)
     return panel.waiting
+
+
+def _fold() -> None:
+    """Closes the open instrument with all."""
+    if not session.widget_value(LOOK_DEEPER):
+        INSTRUMENT.put(None)
 
 
 def _toggle(name: str) -> None:

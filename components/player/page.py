@@ -83,10 +83,14 @@ def panels_below(
     *,
     runs: int = 1,
     on_toggle: Callable[[int, int], None] | None = None,
+    on_advance: Callable[[str], None] | None = None,
 ) -> None:
-    """Draws more panels of a player further down its page; `part` names them, `runs` counts the player's runs."""
+    """Draws more panels of a player further down its page; `part` names them, `runs` counts the player's runs.
+
+    `on_advance` gets the label of a verdict's next step, once its button is pressed.
+    """
     data = {"version": VERSION, "below": f"player_{name}", "panels": [panel.to_json(runs, 1) for panel in panels]}
-    _mount(f"{name}_{part}", data, runs, on_toggle)
+    _mount(f"{name}_{part}", data, runs, on_toggle, on_advance=on_advance)
 
 
 def _mount(
@@ -98,6 +102,7 @@ def _mount(
     on_open: Callable[[int], None] | None = None,
     on_scene: Callable[[int], None] | None = None,
     on_choice: Callable[[dict[str, Any]], None] | None = None,
+    on_advance: Callable[[str], None] | None = None,
 ) -> None:
     """Mounts the component and passes on its events after a check."""
     key = f"player_{name}"
@@ -111,6 +116,7 @@ def _mount(
         on_toggled_change=lambda: _pass_on_toggle(key, runs, on_toggle),
         on_scene_change=lambda: _pass_on(key, "scene", int, on_scene),
         on_choice_change=lambda: _pass_on(key, "choice", dict, on_choice),
+        on_advanced_change=lambda: _pass_on(key, "advanced", str, on_advance),
     )
     run: Any = component.opened
     if on_open is not None and _is_int(run) and 0 <= run < runs:

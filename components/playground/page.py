@@ -1,20 +1,20 @@
-"""The playground below its controls: player, charts, comparison curves, remedies, and the network's equation."""
+"""The playground below its controls: player, charts, comparison curves, and the network's equation."""
 
 import secrets
 from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
 import streamlit as st
-from streamlit.delta_generator import DeltaGenerator
 
 from addnorm.player.declare import Headline, Panel
 from components.controls import drive, form, shown_config
-from components.instruments import draw_instruments, remedies
+from components.instruments import draw_instruments
 from components.instruments.panel import INSTRUMENT
 from components.player.page import panels_below, player, playhead
 from components.player.profiles import RowProfile, is_comparable, row_profile
 from components.player.view import View, failure_sentence, view_at
 from components.playground import picture, take_home
+from components.playground.next_step import NextStep, next_step
 from components.playground.presets import preset_hint
 from components.shell import link, projector, session
 from components.shell.hidden_parts import any_hidden, is_hidden
@@ -23,7 +23,6 @@ from components.shell.naming import ARRANGEMENT_FIELDS
 from components.shell.page_links import link_to_compare
 from components.shell.session import Key
 from components.shell.waiting import poll_while
-from models.insight.postmortem import has_failed
 from models.insight.verdict import thresholds
 from models.service.client import trainer
 from models.spec import RunConfig, arrangement_of
@@ -43,7 +42,8 @@ STOP_LOSS = Key("playground_stop_loss", 0.0)
 AXES_VERSION = Key("playground_fit", 0)  # number of times that the axes were rescaled; in between they never shrink
 # The run, and whether it had rows.
 LAST_SEEN_RUN: Key[tuple[RunConfig | None, bool]] = Key("playground_rows", (None, False))
-SWITCHED = Key("playground_switched", False)  # whether a click on the stack has changed the configuration
+SWITCHED = Key("playground_switched", False)  # whether a click in the player has changed the configuration
+LEAVING: Key[NextStep | None] = Key("playground_leaving", None)  # a step that opens another page
 
 
 @dataclass(frozen=True)
@@ -64,20 +64,25 @@ def _draw_fragment(cfg: RunConfig) -> bool:
     """Draws player, chart controls and instruments. Returns whether an answer is pending."""
     if SWITCHED.pop():
         st.rerun()  # the controls lie outside this fragment
+    leaving = LEAVING.pop()
+    if leaving is not None and leaving.page is not None:
+        st.switch_page(leaving.page, query_params=leaving.query)
     last_view = VIEW.get()
     if last_view is not None and last_view.cfg != cfg:
         _store_previous(last_view.cfg, cfg)
     position = playhead(NAME, [cfg])
     view, is_late = view_at(cfg, position.step)
     others = _comparison_profiles(cfg, position.step)
-    remedy_place = _draw_player(cfg, others, position.step)
+    following = NextStep("")
+    if view is not None and not is_late and not is_hidden("verdict"):
+        following = next_step(view, PREVIOUS.get())
+    _draw_player(cfg, others, position.step, following)
     is_refused = is_late and bool(failure_sentence(cfg))
     if view is None:
         return not is_refused
     VIEW.put(view)
     take_home.check_digest(view)
-    with remedy_place:
-        is_measuring = not is_hidden("verdict") and _draw_remedy(view)
+    is_measuring = following.waiting
     if not projector.is_on():
         _draw_panels(cfg, others)
         is_measuring |= not is_hidden("instruments") and draw_instruments(view, position, NAME)
@@ -85,8 +90,8 @@ def _draw_fragment(cfg: RunConfig) -> bool:
     return (is_late or is_measuring) and not is_refused
 
 
-def _draw_player(cfg: RunConfig, others: list[tuple[str, RowProfile]], step: int) -> DeltaGenerator:
-    """Draws stack, verdict, player, answers and charts. Returns the place of a remedy, below them.
+def _draw_player(cfg: RunConfig, others: list[tuple[str, RowProfile]], step: int, following: NextStep) -> None:
+    """Draws stack, verdict with the step that follows, player, answers and charts.
 
     `others` are the comparison profiles with their roles at the step.
     """
@@ -95,8 +100,15 @@ def _draw_player(cfg: RunConfig, others: list[tuple[str, RowProfile]], step: int
     toggles = not any_hidden(("overrides", "residual"))
     height = projector.STACK_HEIGHT if on_projector else picture.STACK_HEIGHT
     stack = picture.stack_panel(cfg, fit, toggles=toggles, height=height)
-    verdict: list[Panel] = [] if is_hidden("verdict") else [Headline(help=thresholds(), hint=preset_hint(cfg))]
-    panels_below(NAME, "over", [stack, *verdict], on_toggle=_toggle_residual)
+    verdict = Headline(
+        help=thresholds(),
+        hint=preset_hint(cfg),
+        note=following.note,
+        next=following.label,
+        next_step=-1 if following.waiting else step,
+    )
+    over: list[Panel] = [stack] if is_hidden("verdict") else [stack, verdict]
+    panels_below(NAME, "over", over, on_toggle=_toggle_residual, on_advance=lambda label: _advance(following, label))
     player(
         NAME,
         [cfg],
@@ -111,11 +123,6 @@ def _draw_player(cfg: RunConfig, others: list[tuple[str, RowProfile]], step: int
     if not on_projector:  # style.css puts it beside the stack
         panels_below(NAME, "answers", [picture.answers_panel(cfg)])
     panels_below(NAME, "charts", picture.charts(cfg, others, fit, large=on_projector))
-    if on_projector:
-        return st.container()
-    remedy_place = st.container(key="remedies")  # style.css reserves its room
-    remedy_place.empty()  # else Streamlit leaves out the container
-    return remedy_place
 
 
 def _toggle_residual(_run: int, block: int) -> None:
@@ -126,6 +133,19 @@ def _toggle_residual(_run: int, block: int) -> None:
     value = None if residual == cfg.residual else residual
     _set_fields({"overrides": set_override(cfg.overrides, block, "residual", value)})
     SWITCHED.put(True)
+
+
+def _advance(following: NextStep, label: str) -> None:
+    """Takes the step whose button was pressed."""
+    if label != following.label or following.waiting:
+        return
+    if following.page is not None:
+        LEAVING.put(following)
+    elif following.fields:
+        _set_fields(following.fields)
+        SWITCHED.put(True)
+    else:
+        STARTED.put(secrets.token_hex(4))
 
 
 def _set_fields(fields: dict[str, Any]) -> None:
@@ -205,22 +225,6 @@ def _comparison_profiles(cfg: RunConfig, step: int) -> list[tuple[str, RowProfil
     view = view_at(previous, step)[0] if previous is not None else None
     profiles = [("previous", row_profile(view) if view is not None and view.row == step else None), ("pinned", pinned)]
     return [(role, profile) for role, profile in profiles if profile is not None and is_comparable(profile.cfg, cfg)]
-
-
-def _draw_remedy(view: View) -> bool:
-    """Draws the best remedy for a failed run. Returns whether the search is still running."""
-    if not has_failed(view.cfg, view.trace, view.row):
-        return False
-    search = remedies.remedy_search(view)
-    with st.container(horizontal=True, vertical_alignment="center"):
-        question = "This run failed. What would help?"
-        if not search.offers:
-            st.caption(search.sentence or question)
-        for remedy, result in search.offers[:1]:
-            st.caption(f"{question} With **{remedy.label}** {result}.")
-            if st.button("Apply", on_click=_set_fields, args=(remedy.fields,), key="remedy"):
-                st.rerun()  # a press runs this fragment alone, and the controls lie outside
-    return search.waiting
 
 
 def _fit_axes() -> None:

@@ -16,7 +16,8 @@ from components.shell.naming import guessing_loss
 from components.shell.page_links import link_to_playground
 from components.shell.session import Key
 from components.shell.waiting import poll_while
-from components.start.words import TEXTS, after_training, before_training
+from components.start.words import TEXTS, after_training
+from models.insight.verdict import verdict
 from models.service.client import trainer
 from models.spec import RunConfig
 
@@ -47,7 +48,7 @@ def _draw_fragment() -> bool:
     if view is not None and not is_hidden("verdict"):
         log = trainer().log(cfg)
         trace = log.trace() if log.done else None
-        before, after = before_training(cfg, view.trace), after_training(cfg, trace) if trace is not None else ""
+        before, after = verdict(cfg, view.trace, 0).brief, after_training(cfg, trace) if trace is not None else ""
     out = [block for block, *_ in cfg.overrides]
     net = {"depth": cfg.depth, "residual": cfg.residual, "norm": cfg.norm != "none", "out": out, "most": MAX_BLOCKS}
     stack = StackPanel(

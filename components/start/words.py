@@ -1,15 +1,13 @@
-"""What Start says of its four runs, and of the net to break: a line of at most twelve words."""
+"""What Start says of its four runs, and of what became of the net to break."""
 
-import math
 from dataclasses import dataclass
 from functools import cached_property
 
 from components.shell.naming import guessing_loss
-from models.content import Texts, phrase
-from models.insight import path_outcome
+from models.content import Texts
 from models.insight.outcome import BLOWS_UP, LEARNS, final_loss, outcome
-from models.insight.words import decades, factor, number
-from models.spec import RunConfig, plan
+from models.insight.words import number
+from models.spec import RunConfig
 from models.trace import Trace
 
 TEXTS = Texts("start")
@@ -40,25 +38,10 @@ def conclusion(neither: FinishedRun, residual: FinishedRun, norm: FinishedRun, b
     return TEXTS("none learns", count=0, nets=len(runs))
 
 
-def before_training(cfg: RunConfig, trace: Trace) -> str:
-    """How the gradient changes from the last block to the first before training, and what becomes of ten digits."""
-    digits = phrase(path_outcome.path_outcome(trace.frames[0].picture))
-    if cfg.depth == 1:
-        return TEXTS("one block", digits=digits)
-    blocks = [plan(cfg).sites.index(plan(cfg).block_sublayers(block)[-1].site) for block in (1, cfg.depth)]
-    first, last = (float(trace.grad_rms[0, site]) for site in blocks)
-    change = decades(last, first)
-    if math.isinf(change):
-        gradient = "×0" if first == 0 else TEXTS("overflow")
-    else:
-        gradient = f"{'×' if change >= 0 else '÷'}{factor(change)}"
-    return TEXTS("before", gradient=gradient, last=cfg.depth, digits=digits)
-
-
 def after_training(cfg: RunConfig, trace: Trace) -> str:
     """What became of a finished run."""
     if trace.divergence:
-        return TEXTS("diverged", step=trace.divergence.step)
+        return trace.divergence.brief()
     chance = guessing_loss(cfg)
     result = outcome(trace, chance)
     if result == BLOWS_UP:

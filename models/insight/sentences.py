@@ -22,7 +22,7 @@ from models.insight.words import number
 from models.spec import RunConfig
 from models.trace import Frame, Trace
 
-KINDS = ("activation", "gradient", "loss", "weight", "cosine", "answers", "verdict", "kind")
+KINDS = ("activation", "gradient", "loss", "weight", "cosine", "answers", "verdict", "brief", "kind")
 
 
 def sentences_at(cfg: RunConfig, trace: Trace, row: int) -> dict[str, str]:
@@ -30,18 +30,19 @@ def sentences_at(cfg: RunConfig, trace: Trace, row: int) -> dict[str, str]:
     frame, divergence = trace.frame_at(row), trace.divergence
     row_verdicts = verdicts(cfg, trace, row)
     verdict = f"Step {STEP} · {' '.join(verdict.sentence for verdict in row_verdicts)}"
-    kind = row_verdicts[0].kind
+    kind, brief = row_verdicts[0].kind, row_verdicts[0].brief
     remark = modes_sentence(cfg, frame, row) if row else f" {similar_nets_sentence(cfg, kind)}".rstrip()
     if divergence is not None and row >= divergence.step:
-        verdict, kind = divergence.sentence(), "diverged"
+        verdict, brief, kind = divergence.sentence(), divergence.brief(), "diverged"
     return {
         "activation": activation_sentence(trace.sites, trace.act_rms[row]),
         "gradient": gradient_sentence(trace.sites, trace.grad_rms[row]) + clip_sentence(trace, row),
-        "loss": _loss_template(loss_sentence(trace, row, cfg.task), trace, row) + remark,
+        "loss": _loss_template(loss_sentence(trace, row, cfg.task), trace, row),
         "weight": weight_sentence(trace.weight_grad_rms[row]),
         "cosine": cosine_sentence(cfg, frame.sample_cosine) if frame else "",
         "answers": _accuracy_sentence(frame) if frame and row else "",
-        "verdict": verdict,
+        "verdict": f"{verdict}{remark}",
+        "brief": brief,
         "kind": kind,
     }
 

@@ -7,6 +7,7 @@ rest on counts of how nets with each verdict trained (`similar_nets`, `python -m
 """
 
 import math
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -35,7 +36,7 @@ from models.insight.estimates import (
     total_drop,
     update_reach,
 )
-from models.insight.path_outcome import DIRECTIONS, MERGE, direction_outcome
+from models.insight.path_outcome import DIRECTIONS, MERGE, SIMILAR, direction_outcome
 from models.insight.similar_nets import slow_sentence
 from models.insight.theory import he_factor_sentence
 from models.insight.words import (
@@ -46,6 +47,7 @@ from models.insight.words import (
     factor,
     number,
     relative_size,
+    times,
     times_larger,
     two_places,
     vectors,
@@ -127,13 +129,14 @@ def thresholds() -> str:
 
 @dataclass(frozen=True)
 class Verdict:
-    """A kind of verdict and the sentence that justifies it.
+    """A kind of verdict, the sentence that justifies it, and in brief: the same in at most twelve words.
 
     Kinds: diverged, exploding, vanishing, collapsed, borderline, inert, dead, large updates, healthy.
     """
 
     kind: str
     sentence: str
+    brief: str
 
 
 def activation_sentence(sites: tuple[str, ...], act_rms: np.ndarray) -> str:
@@ -281,12 +284,15 @@ def verdicts(cfg: RunConfig, trace: Trace, row: int) -> list[Verdict]:
     """
     state = NetState(cfg, trace, row)
     if not state.finite:
-        return [Verdict("diverged", "Not finite: some numbers have left the range of the machine.")]
+        said = "Not finite: some numbers have left the range of the machine."
+        return [Verdict("diverged", said, said)]
     faults = [fault for fault in (_depth_fault(state), _large_update(state), _dead_units(state)) if fault]
     inert = _inert(state)
     if inert and (not faults or faults[0].kind == "borderline"):
         return [inert, *faults]
-    return faults or [Verdict("healthy", f"Healthy: {state.changes}{state.end}.")]
+    return faults or [
+        Verdict("healthy", f"Healthy: {state.changes}{state.end}.", f"Healthy: {state.factors}{state.fate}.")
+    ]
 
 
 class NetState:
@@ -355,6 +361,38 @@ class NetState:
         return f", and {self.vectors} end up {directions(last)} (mean cosine {last:.2f}{self.of_step}){but}"
 
     @property
+    def factors(self) -> str:
+        """The same as factors: "signal ×4, gradient ÷28"."""
+        return f"signal {times(self.stream_change)}, gradient {times(self.gradient_change)}"
+
+    @property
+    def fate(self) -> str:
+        """Directions of samples at the end of the stream, in a few words; empty where they have none."""
+        last = float(self.cosine[-1])
+        if not math.isfinite(last):
+            return ""
+        outcome = direction_outcome(last)
+        separable = "" if self.alike else ", yet separable"
+        words = {MERGE: f"merge{separable}", SIMILAR: "similar, still distinct"}.get(outcome, outcome)
+        step = f" (step {self.frame.step})" if self.frame and self.frame.step != self.row else ""
+        return f", {self.shown} {words}{step}"
+
+    @property
+    def shown(self) -> str:
+        """What the vectors are on the picture: "digits", or else `vectors`."""
+        return "digits" if self.cfg.task == "digits" and self.cfg.tokens == 1 else self.vectors
+
+    def first_clause(self, text: str) -> str:
+        """A text up to its first comma, bracket or "where", of whole blocks, with the vectors as `shown`."""
+        clause = re.split(r", | \(| where ", text)[0].replace(self.vectors, self.shown)
+        return re.sub(r"by the .+ of block", "by block", clause)
+
+    def borderline(self, risk: str, changes: str = "") -> Verdict:
+        """The verdict that a net is borderline, of which the first clause of a risk is the brief."""
+        more = f"; {changes}" if changes else ""
+        return Verdict("borderline", f"Borderline: {risk}{more}.", f"Borderline: {self.first_clause(risk)}.")
+
+    @property
     def of_step(self) -> str:
         return _of_step(self.frame, self.row) if self.frame else ""
 
@@ -366,12 +404,13 @@ def _depth_fault(state: NetState) -> Verdict | None:
     """
     if state.learned:
         noise = _batch_norm_noise(state)
-        return Verdict("borderline", f"Borderline: {noise}; {state.changes}{state.end}.") if noise else None
+        return state.borderline(noise, f"{state.changes}{state.end}") if noise else None
     too_large = state.head_size > state.max_size
     if too_large or (state.gradient_growth > math.log10(LOUD_GRADIENT) and not state.fully_normed):
         cause = "the head reads a signal that is far too large" if too_large else "the gradient grows"
         reason = "" if state.row else he_factor_sentence(state.cfg)
-        return Verdict("exploding", f"Exploding: {cause}; {state.changes}. {reason}".rstrip())
+        sentence = f"Exploding: {cause}; {state.changes}. {reason}".rstrip()
+        return Verdict("exploding", sentence, f"Exploding: {state.factors}.")
     if state.head_size < state.min_size:
         return _no_signal(state)
     gradient_vanishes = state.gradient_change < math.log10(state.min_size)
@@ -381,26 +420,31 @@ def _depth_fault(state: NetState) -> Verdict | None:
         adam_may_undo = state.cfg.optimizer in ADAM_LIKE and not (
             gradient_vanishes or predicts_every_token(state.cfg.task)
         )
-        kind, undone = ("borderline", ", which Adam may undo") if adam_may_undo else ("collapsed", "")
+        kind, undone = ("Borderline", ", which Adam may undo") if adam_may_undo else ("Collapsed", "")
         also = ", and its gradient vanishes" if gradient_vanishes else ""
-        return Verdict(kind, f"{kind.capitalize()}{also}: {_collapse_clause(state)}{undone}; {state.changes}.")
+        clause = _collapse_clause(state)
+        return Verdict(
+            kind.lower(),
+            f"{kind}{also}: {clause}{undone}; {state.changes}.",
+            f"{kind}: {state.first_clause(clause)}.",
+        )
     if gradient_vanishes and not state.fully_normed:
         remark = _level_weights_remark(state)
-        return Verdict("vanishing", f"Vanishing: hardly any gradient comes back; {state.changes}{remark}.")
+        sentence = f"Vanishing: hardly any gradient comes back; {state.changes}{remark}."
+        return Verdict("vanishing", sentence, f"Vanishing: {state.factors}.")
     risk = next(_risks(state), "")
-    return Verdict("borderline", f"Borderline: {risk}; {state.changes}.") if risk else None
+    return state.borderline(risk, state.changes) if risk else None
 
 
 def _no_signal(state: NetState) -> Verdict:
     """The verdict on a head that reads nothing, which training may change."""
     if state.head_size == 0 and not state.row and _opens(state.cfg):
-        return Verdict(
-            "borderline", "Borderline: no signal reaches the head until training opens the branch that is 0."
-        )
+        return state.borderline("no signal reaches the head, until training opens the branch that is 0")
     return Verdict(
         "vanishing",
         f"Vanishing: hardly any signal reaches the head, so it answers every one of the {state.vectors} alike; "
         f"{state.changes}{_level_weights_remark(state)}.",
+        f"Vanishing: {state.factors}.",
     )
 
 
@@ -473,7 +517,7 @@ def _task_risks(state: NetState) -> Iterator[str]:
         yield from _bending_risks(state)
     noise = _dropout_noise(state)
     if noise > MAX_DROPOUT_NOISE:
-        yield f"over depth dropout's masks add noise of {number(noise, 2)} times the signal's mean square"
+        yield f"dropout adds noise of {number(noise, 2)} times the signal's mean square, by all masks over depth"
     if not predicts_every_token(cfg.task) and cfg.batch < MIN_ANSWERS:
         yield f"each step sees {count_in_words(cfg.batch, 'answer')}, so it is mostly noise"
 
@@ -491,7 +535,7 @@ def _bending_risks(state: NetState) -> Iterator[str]:
         yield f"only {count_in_words(units, 'unit')} bend the plane"
     reach = update_reach(cfg, state.trace)
     if cfg.optimizer in ADAM_LIKE and reach < (MIN_SPIRAL_REACH if cfg.task == "spiral" else MIN_REACH):
-        yield f"{cfg.steps} steps at this learning rate change weights by at most {reach:.0%} of their size"
+        yield f"weights change by at most {reach:.0%} of their size, in {cfg.steps} steps at this learning rate"
 
 
 def _dropout_noise(state: NetState) -> float:
@@ -509,15 +553,16 @@ def _optimizer_risks(state: NetState) -> Iterator[str]:
             yield f"the first step overshoots, to first order by {number(drop, 2)} times the loss"
     total = total_drop(cfg, state.trace)
     if total < (MIN_SPIRAL_DROP if cfg.task == "spiral" else MIN_TOTAL_DROP):
-        yield f"{cfg.steps} steps like the first lower the loss by only {number(total, 2)} times itself, to first order"
+        drop = f"{number(total, 2)} times itself, to first order"
+        yield f"the steps are too small, {cfg.steps} steps like the first lower the loss by only {drop}"
     spread, reach = guess_spread(cfg.task), logit_reach(cfg, state.trace, state.head_size)
     is_adam = cfg.optimizer in ADAM_LIKE
     to_undo = max(0.0, float(state.trace.loss[0]) - loss_of_guessing(cfg.task)) if spread and is_adam else 0.0
     if reach < spread * (SPREADS_OF_ADAM if is_adam else SPREADS_OF_GRADIENTS) + to_undo:
         moves = "Adam moves a logit by at most" if is_adam else "a rare answer's logit moves by about"
         yield (
-            f"in {cfg.steps} steps at this learning rate {moves} {number(reach, 2)}, and the best constant guess alone "
-            f"spreads logits by {number(spread, 2)}"
+            f"the steps are too small, in {cfg.steps} steps at this learning rate {moves} {number(reach, 2)}, and the "
+            f"best constant guess alone spreads logits by {number(spread, 2)}"
         )
     scores = score_spread(cfg, state.trace)
     if scores > freezing_spread(cfg):
@@ -528,7 +573,7 @@ def _optimizer_risks(state: NetState) -> Iterator[str]:
                 f"steps change its weights by at most {share:.0%} of their size"
             )
     if cfg.net == "transformer" and not state.fully_normed and cfg.optimizer not in ADAM_LIKE:
-        yield f"without norms, {cfg.optimizer} hardly trains a transformer"
+        yield f"{cfg.optimizer} hardly trains a transformer without norms"
     if slow_sentence(cfg):
         yield "its learning rates are small for this task"
 
@@ -550,7 +595,7 @@ def _inert(state: NetState) -> Verdict | None:
     sublayers = [sublayer for sublayer in plan(state.cfg).sublayers if not sublayer.identity]
     can_open = any(sub.gate or sub.scale >= INERT_RATIO * abs(sub.skip) for sub in sublayers)
     if can_open and not state.row:
-        return Verdict("inert", f"{seen} yet; training can switch them on.")
+        return Verdict("inert", f"{seen} yet; training can switch them on.", f"{seen} yet.")
     norms = {plan(state.cfg).final_norm, *(sublayer.norm_add for sublayer in sublayers)}
     is_linear = state.cfg.stack in ONE_STREAM and norms == {"none"}
     effect = "the net is linear in effect" if is_linear else "only norms bend what the net computes"
@@ -559,22 +604,26 @@ def _inert(state: NetState) -> Verdict | None:
         outlook = ", and it has learned all the same"
     elif can_open:
         outlook = ", and training has not switched them on so far"
-    return Verdict("inert", f"{seen}; {effect}{outlook}.")
+    return Verdict("inert", f"{seen}; {effect}{outlook}.", f"{seen}.")
 
 
 def _large_update(state: NetState) -> Verdict | None:
     """The verdict that an update changes much of a block's weights: the predicted first, or the last measured one."""
     if state.row == 0:
-        sizes, verb = first_update(state.cfg, state.trace), "the first one will change"
+        sizes, verb, brief = first_update(state.cfg, state.trace), "the first one will change", "will change"
     else:
-        verb = "the last one that was measured changed"
+        verb, brief = "the last one that was measured changed", "changed"
         measured = (frame.update_to_weight for frame in reversed(state.trace.frames) if frame.step < state.row)
         sizes = next((sizes for sizes in measured if np.isfinite(sizes).any()), np.empty(0))
     sizes = np.where(np.isfinite(sizes), sizes, 0.0)
     if sizes.max(initial=0.0) <= LARGE_UPDATE:
         return None
-    block, size = int(sizes.argmax()) + 1, float(sizes.max())
-    return Verdict("large updates", f"Large updates: {verb} the weights of block {block} by {relative_size(size)}.")
+    block, size = int(sizes.argmax()) + 1, relative_size(float(sizes.max()))
+    return Verdict(
+        "large updates",
+        f"Large updates: {verb} the weights of block {block} by {size}.",
+        f"Large updates: block {block}'s weights {brief} by {size}.",
+    )
 
 
 def _dead_units(state: NetState) -> Verdict | None:
@@ -588,6 +637,7 @@ def _dead_units(state: NetState) -> Verdict | None:
         "dead",
         f"Dead units: {share:.0%} of block {block}'s units output 0 for every {vector} in a fixed test set"
         f"{state.of_step}, so they learn nothing from them.",
+        f"Dead units: {share:.0%} of block {block}'s units output 0{state.of_step}.",
     )
 
 

@@ -19,6 +19,7 @@ __all__ = [
     "number",
     "relative_size",
     "signed_number",
+    "times",
     "times_larger",
     "two_places",
     "vectors",
@@ -47,6 +48,14 @@ def factor(change: float) -> str:
 def signed_number(value: float, digits: int = 2) -> str:
     """A difference with its sign: "+3.7", "-0.01"."""
     return f"{'+' if value >= 0 else ''}{number(value, digits)}"
+
+
+def times(change: float) -> str:
+    """A change in decades as a factor with its sign: "×63,000", "÷1.5"; "×0" where the end is 0."""
+    if math.isinf(change):
+        return "×0" if change < 0 else "×∞"
+    size = factor(change)
+    return f"{'×' if change >= 0 or size == '1' else '÷'}{size}"
 
 
 def times_larger(change: float) -> str:

@@ -146,6 +146,7 @@ def test_axe_finds_nothing_serious_after_training_and_with_an_instrument_open(vi
     press(page, "Pin this profile")
     settled(page).get_by_text("Residual", exact=True).click()
     page.wait_for_url("**residual=false**")
+    page.get_by_text("Look deeper").click()
     page.get_by_role("radio", name="Collapse", exact=True).click()
     drawn(page, "Cosine of samples by depth")
     assert page.evaluate(BY_COLOUR_ALONE) == []

@@ -9,6 +9,7 @@ def pill(page, name):
 
 
 def opened(page, name):
+    page.get_by_text("Look deeper").click()
     pill(page, name).click()
     page.get_by_role("heading", name=name).wait_for()
 

@@ -40,6 +40,7 @@ GRIP = 22  # pixels by which the slider is wider than the plot at either end
 @pytest.mark.parametrize("motion", ["no-preference", "reduce"])
 def test_an_instrument_that_is_opened_comes_into_sight_and_leaves_whoever_scrolls_alone(visitors, motion):
     page = drawn(visitors(link(seed=22), reduced_motion=motion))
+    page.get_by_text("Look deeper").click()
     page.get_by_role("radio", name="Surgery").click()
     title = page.get_by_role("heading", name="Surgery", level=3)
     until(page, lambda: title.count() and 150 < title.bounding_box()["y"] < 300, "the title under the player")
@@ -53,19 +54,37 @@ def test_an_instrument_that_is_opened_comes_into_sight_and_leaves_whoever_scroll
     until(page, at_top, "the top of the page")
 
 
-def test_each_verdict_names_its_step_and_where_to_look_goes_when_training_begins(visitors):
+def test_a_verdict_is_a_line_and_the_rest_unfolds(visitors):
     page = settled(drawn(visitors("/playground?residual=false")))
-    verdict, look = page.locator(".player-headline").first, page.get_by_text("Look at the ten digits")
-    expect(verdict).to_contain_text("Step 0 · Collapsed")
-    expect(look).to_be_visible()
+    verdict, why = page.locator(".player-headline").first, page.get_by_role("button", name="why", exact=True)
+    reasons = page.locator(".player-reasons").first
+    expect(verdict).to_have_text(re.compile(r"^Collapsed: all digits look the same by block \d+\.$"))
+    expect(reasons).to_be_hidden()
     expect(page.get_by_role("main")).not_to_contain_text("the loss stays")  # which nobody has seen yet
-    where = button(page, "Train").bounding_box()["y"]
+    why.focus()
+    page.keyboard.press("Enter")
+    expect(why).to_have_attribute("aria-expanded", "true")
+    for words in ("Step 0 · Collapsed: all samples look", "Look at the ten digits", "A verdict judges"):
+        expect(reasons).to_contain_text(words)
+    height = reasons.bounding_box()["height"]
     press(page, "Step")
-    expect(verdict).to_contain_text("Step 1 · ")
-    expect(look).to_have_count(0)
-    assert button(page, "Train").bounding_box()["y"] == pytest.approx(where, abs=1)
-    press(page, "Reset")
-    expect(look).to_be_visible()
+    expect(reasons).to_contain_text("Step 1 · ")
+    expect(reasons).not_to_contain_text("Look at")
+    assert reasons.bounding_box()["height"] == height, "nothing below moves"
+    why.click()
+    expect(reasons).to_be_hidden()
+
+
+def test_the_step_beside_a_verdict_leads_on(visitors):
+    page = settled(drawn(visitors(link(seed=15, steps=40))))
+    button(page, "Now train it").click()
+    until_row(page, 40)
+    until_at_rest(page)
+    button(page, "Now cut the residuals").click()
+    page.wait_for_url(lambda url: "residual=false" in url)
+    expect(button(page, "Now train it")).to_be_visible()
+    press(page, "Step")
+    expect(button(page, "Go on training")).to_be_visible()
 
 
 def test_net_loss_answers_and_profiles_share_the_first_screen(visitors):
@@ -207,12 +226,14 @@ def test_a_run_that_diverges_has_one_last_step(visitors):
     expect(status(page)).to_contain_text("diverged")
     assert row(page) == step
     until(page, lambda: "not finite" in chart(page, "Signal by depth").evaluate(NAMES), "the marks")
-    told = " ".join(page.locator(".player-headline, .player-status, .player-sentence").all_inner_texts())
+    told = " ".join(
+        page.locator(".player-headline, .player-reasons, .player-status, .player-sentence").all_text_contents()
+    )
     assert {int(said) for said in re.findall(r"[Ss]tep (\d+)", told)} == {step}, (
         "every sentence is of the one last step"
     )
     assert chart(page, "Loss").evaluate(NAMES).count("diverged") == 1
-    expect(page.get_by_role("button", name="Apply")).to_have_count(1)  # which helps
+    expect(page.get_by_role("button", name=re.compile("^Try "))).to_be_visible()  # which helps
     press(page, "Step")
     assert row(page) == step
     scrubber(page).press("ArrowLeft")
@@ -240,7 +261,7 @@ def test_nothing_moves_when_a_run_fails(visitors):
     page = settled(drawn(visitors(link(depth=32, norm="none", seed=12))))
     tops = [chart(page, name).bounding_box()["y"] for name in PROFILES]
     press(page, "Train")
-    expect(page.get_by_text("This run failed. What would help? With")).to_be_visible()
+    expect(page.get_by_role("button", name=re.compile("^Try "))).to_be_visible()
     assert [chart(page, name).bounding_box()["y"] for name in PROFILES] == tops
 
 

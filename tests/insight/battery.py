@@ -47,6 +47,13 @@ TASKS_OF = {
     "mlp": (*("digits", "spiral") * 3, *("circles", "xor") * 2, "linear", "successor", "book", "copy"),
     "transformer": ("digits", "book", "book", "copy", "reverse", "sort", "successor", "recall"),
 }
+MOST_WORDS = 12  # of the short line
+SHORT_DIRECTIONS = {
+    "stay distinct": "in different directions",
+    "similar, still distinct": "similar, but still distinct",
+    " merge": "in nearly the same direction",
+}
+DIGITS = str.maketrans({**dict(zip("⁰¹²³⁴⁵⁶⁷⁸⁹", "0123456789", strict=True)), "∞": "inf"})
 
 
 @dataclass(frozen=True)
@@ -216,7 +223,8 @@ def _contradictions(
     guessing = loss_of_guessing(cfg.task)
     for row, texts in enumerate(texts_by_row):
         loss, verdict, frame = texts["loss"], texts["verdict"], trace.frame_at(row)
-        both = f"step {row}: {loss} | {verdict}"
+        both = f"step {row}: {loss} | {verdict} | {texts['brief']}"
+        yield from ((fault, both) for fault in brief_faults(trace, row, texts["brief"], verdict))
         learns = bool(re.search(r": it (learns|begins to learn)\.", loss))
         if learns and "Inert" in verdict and "has learned all the same" not in verdict:
             yield "inert beside learning", both
@@ -235,6 +243,31 @@ def _contradictions(
             yield "samples blamed for a mode", both
         if " nan" in f"{loss} {verdict}":
             yield "a number that is none", both
+
+
+def brief_faults(trace: Trace, row: int, brief: str, verdict: str) -> Iterator[str]:
+    """Yields what is wrong with the short line of a row, by the text behind it and by the numbers."""
+    if not 0 < len(brief.split()) <= MOST_WORDS:
+        yield "a short line of no words or too many"
+    long = verdict.partition(" · ")[2] or verdict
+    if re.match(r"[\w ]+", brief)[0] != re.match(r"[\w ]+", long)[0]:  # type: ignore[index]
+        yield "a short line of another kind"
+    for name, sign, size in re.findall(r"(signal|gradient) ([×÷])([^\s]+?)[,.](?= |$)", brief):
+        profile = trace.act_rms[row] if name == "signal" else trace.grad_rms[row, ::-1]
+        change = np.float64(profile[-1]) / np.float64(profile[0])
+        said = float(size.translate(DIGITS).replace(",", "").replace("·10", "e"))
+        if not math.isclose(change if sign == "×" else 1 / change, said, rel_tol=0.06):
+            yield "a short line of other sizes"
+    for short, words in SHORT_DIRECTIONS.items():
+        if short in brief and words not in verdict:
+            yield "a short line of other directions"
+    if any(
+        figure not in verdict for figure in re.findall(r"block \d+|\d+%|\d+ steps|\(?step \d+", brief.replace("(", ""))
+    ):
+        yield "a figure that the text behind has not"
+    frame, has_end = trace.frame_at(row), any(short in brief for short in SHORT_DIRECTIONS)
+    if has_end and frame and (f"(step {frame.step})" in brief) != (frame.step != row):
+        yield "a short line of another step"
 
 
 def _beats_chance(cfg: RunConfig, frame: Frame) -> bool:

@@ -36,7 +36,7 @@ def test_planted_contradictions_are_found(loss, verdict, kind):
     cfg = RunConfig(task="circles", depth=1, width=8, batch=8, steps=9, device="cpu")
     trace = trained(cfg)
     at = 9 if "Step 9" in loss else 8
-    said = [sentences_at(cfg, trace, row) for row in range(at)] + [{"loss": loss, "verdict": verdict}]
+    said = [sentences_at(cfg, trace, row) for row in range(at)] + [{"loss": loss, "verdict": verdict, "brief": verdict}]
     frames = [replace(frame, held_out_accuracy=0.51, train_mode_loss=0.2) for frame in trace.frames if frame.step <= 8]
     found = contradictions(cfg, replace(trace, frames=tuple(frames)).first(at + 1), said)
     found = [one.partition(":")[0] for one in found]

@@ -31,7 +31,9 @@ def asked(monkeypatch):
 
 
 def component(page):
-    """The cards as they were sent."""
+    """The cards as they were sent, once unfolded."""
+    page.session_state["look_deeper"] = True
+    sound(page.run())
     return next(
         one.proto for one in page.get("bidi_component") if json.loads(one.proto.json).get("label") == "Instruments"
     )
@@ -54,6 +56,23 @@ def pressed(page, name):
 def opened(page, label):
     page.session_state["instrument"] = label
     return sound(page.run())
+
+
+def test_instruments_are_folded_until_one_is_named():
+    def cards(page):
+        return [one for one in page.get("bidi_component") if json.loads(one.proto.json).get("label") == "Instruments"]
+
+    page = playground(**SMALL)
+    assert not cards(page)
+    assert cards(playground(**SMALL, instrument="health"))
+    assert not cards(playground(**SMALL, instrument="health", hide="instruments"))
+    pressed(page, "Stream and branches")
+    assert page.query_params["instrument"] == "stream-and-branches"
+    page.session_state["look_deeper"] = False
+    page.session_state["instrument"] = None
+    sound(page.run())
+    assert not cards(page)
+    assert "instrument" not in page.query_params
 
 
 def test_a_card_asks_its_question_and_says_why_it_is_no_use_to_this_net():

@@ -153,6 +153,8 @@ def groups(page: AppTest) -> list[str]:
 
 def offered(page: AppTest) -> list[str]:
     """The instruments that can be opened."""
+    page.session_state["look_deeper"] = True
+    sound(page.run())
     said = [json.loads(one.proto.json) for one in page.get("bidi_component")]
     return [card["name"] for data in said if data.get("label") == "Instruments" for card in data["cards"]]
 
