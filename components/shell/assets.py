@@ -28,7 +28,7 @@ def base_path() -> str:
     return f"/{base}" if base else ""
 
 
-def streamlit_scripts(folder: Path = SCRIPTS) -> dict[str, Path]:
+def streamlit_scripts(folder: Path = SCRIPTS) -> dict[str, Path | bytes]:
     """Streamlit's scripts by their addresses below the server's path."""
     return {f"static/js/{file.name}": file for file in folder.glob("*.js")}
 
