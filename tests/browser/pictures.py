@@ -39,7 +39,7 @@ def start(tab: Any, url: str, blocks: Iterable[int] = BLOCKS, steps: Iterable[in
     for slider, values in ((block, blocks), (step, steps)):
         for value in values:
             slider.evaluate(SLIDE, value)
-            yield tab.screenshot(clip={"x": 0, "y": 55, "width": 1000, "height": 925}, animations="disabled")
+            yield tab.screenshot(clip={"x": 0, "y": 55, "width": 1000, "height": 705}, animations="disabled")
 
 
 def recordings(tab: Any, url: str) -> Iterator[bytes]:

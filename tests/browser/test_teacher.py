@@ -166,14 +166,14 @@ def test_a_class_of_three_phones_goes_where_its_teacher_and_the_projectors_keys_
     large_and_small_again(wall)
     assert teacher.locator(".player").count() == 0
     for page in (wall, *pages):
-        assert page.locator(".player-chart").count() == 0, "nothing that answers"
+        assert page.locator(".player-curve").count() == 0, "nothing that answers"
         expect(page.locator(".sample-paths-net .player-heading")).to_have_text(["Neither", "Residual and norm"])
     listens(wall).keyboard.press("v")
     for page in (wall, *pages):
         said = page.get_by_text("The class guessed", exact=True)
         said.wait_for()
         assert said.bounding_box()["y"] < 300
-        page.locator(".player-chart").first.wait_for()
+        page.locator(".player-curve").first.wait_for()
         expect(page.locator(".class-bars .right")).to_have_text(
             [re.compile("^✓ fly out: 0"), re.compile("^✓ merge: 1")]
         )
