@@ -49,6 +49,8 @@ CONFIGS = (
     mlp(16, 64, 64, task="spiral", norm="none", lr=1e-4),
     mlp(64, 64, 128, stack="dlcl"),
     mlp(128, 64, 64, stack="dlcl"),
+    *(mlp(32, 64, 64, stack=stack) for stack in ("hyper-connections", "dynamic hyper-connections", "mHC")),
+    mlp(32, 64, 64, stack="attention residuals"),
     mlp(48, 64, 64, placement="sandwich", norm="rms norm", activation="gelu"),
     mlp(48, 64, 64, branch_scale="layer scale", optimizer="adam"),
     transformer(4, 32, 16),

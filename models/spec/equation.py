@@ -45,7 +45,7 @@ def _stream_lines(cfg: RunConfig, sublayer: SublayerPlan) -> list[str]:
         return [
             rf"H \leftarrow \mathcal{{H}}^\text{{res}} H + \mathcal{{H}}^{{\text{{post}}\top}}\,{branch}",
             rf"x = \mathcal{{H}}^\text{{pre}} H,\qquad {streams}",
-            r"\mathcal{H}^\text{pre} = \sigma(p),\quad \mathcal{H}^\text{post} = 2\sigma(q),\quad "
+            r"\mathcal{H}^\text{pre} = \sigma(p),\quad \mathcal{H}^\text{post} = 2\sigma(q)",
             rf"\mathcal{{H}}^\text{{res}} = \operatorname{{Sinkhorn}}_{{{cfg.sinkhorn}}}(R)",
             r"(p, q, R) = a\,\operatorname{RMS}(\operatorname{vec}H)\,\varphi + b",
         ]
