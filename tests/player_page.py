@@ -26,7 +26,7 @@ def declared(page: AppTest, name: str = "") -> dict[str, Any]:
 
 def runs(page: AppTest, name: str = "") -> list[RunConfig]:
     """The configurations of the runs that the player shows."""
-    return [RunConfig.from_query(dict(parse_qsl(run["link"])))[0] for run in declared(page, name)["runs"]]
+    return [_configuration(run) for run in declared(page, name)["runs"]]
 
 
 def panels(page: AppTest, kind: str, name: str = "") -> dict[str, dict[str, Any]]:
@@ -88,9 +88,12 @@ def bound(page: AppTest, trace: dict[str, Any], step: int = 0, name: str = "") -
     step = 0 if bind.get("first") else step
     if bind["kind"] == "fixed":
         return [_written(value) for value in np.array(bind["values"], float)]
-    said = declared(page, name)["runs"][bind["run"]]
-    log: Trace | None = trainer().log(runs(page, name)[bind["run"]], said["seeds"]).trace()
+    here, beside = declared(page, name), bind["run"] >= len(runs(page, name))
+    said = (here["runs"] + here["beside"])[bind["run"]]
+    log: Trace | None = trainer().log(_configuration(said), said["seeds"]).trace()
     if log is not None and len(log):
+        if beside and step >= len(log):
+            return []  # it did not come so far
         row = min(step, len(log) - 1)
         found = (
             getattr(log.frame_at(row), bind["track"]) if bind["kind"] == "frame" else getattr(log, bind["track"])[row]
@@ -109,6 +112,10 @@ def drawn_first(page: AppTest, name: str = "") -> list[Came]:
     logs.runs = [Came() for _ in said["runs"]]
     logs.draw(said["messages"])
     return logs.runs
+
+
+def _configuration(run: dict[str, Any]) -> RunConfig:
+    return RunConfig.from_query(dict(parse_qsl(run["link"])))[0]
 
 
 def _written(value: float) -> float | None:

@@ -312,6 +312,7 @@ export const withSpelledNumbers = (trace) => {
 }
 
 const STEP_BINDINGS = ["past", "frames", "crosses"] // kinds of bindings whose x are steps; others have places
+const AT_STEP = ", step {step}" // at the end of a line's name
 const DECLARED_BINDINGS = ["fixed", "cells"] // kinds of bindings whose numbers are declared, not in a log
 
 const modelOf = (log) => log.header?.about?.model // undefined for runs of the playground
@@ -328,14 +329,17 @@ const fillTrace = (declared, { hue, places }, moment) => {
     const entry = legendEntry(trace, "another task")
     return { ...entry, name: entry.name.replace("{name}", shorten(log.name, 30)) }
   }
-  const filled = FILL[bind.kind](trace, log, moment)
+  const ended = log?.beside && !STEP_BINDINGS.includes(bind.kind) && moment.shown >= log.length
+  if (ended) return legendEntry({ ...trace, name: trace.name.replace(AT_STEP, "") }, `ended at step ${log.length - 1}`)
+  const filled = { ...FILL[bind.kind](trace, log, moment), beside: log?.beside }
   const { values } = filled
   if (!STEP_BINDINGS.includes(bind.kind) && !filled.cells) {
     filled.x ??= [...values.keys()]
     const hasNames = places && (bind.kind !== "fixed" || places.names.length === values.length)
     filled.text ??= hasNames ? places.names : Array.from(values, (_, i) => `site ${i}`)
   }
-  if (bind.previous && !values.every(finite)) return legendEntry(filled, "not finite")
+  if (filled.beside && !values.every(finite))
+    return legendEntry({ ...filled, name: trace.name.replace(AT_STEP, "") }, "not finite")
   const withStep = (text) => text && fillStep(text, moment.playing ? null : moment.shown)
   return {
     ...filled,
@@ -352,7 +356,7 @@ const bandTraces = (trace) => {
 }
 
 // Attributes of our own, which plotly does not know.
-const PRIVATE = ["bind", "values", "column", "cells", "log", "titleSuffix", "role", "hue", "shade", "thin"]
+const PRIVATE = ["bind", "beside", "values", "column", "cells", "log", "titleSuffix", "role", "hue", "shade", "thin"]
 
 // The height, as a share of the plot, of a note that no guide may strike through.
 const clearHeight = (guides, [low, high] = [0, 1]) => {

@@ -224,11 +224,12 @@ export class Chart {
     if (panel.sentence) this.updateSentence(moment, log)
     const figure = panel.figure ?? (hasStarted(moment) && log?.frame(moment.shown)?.picture)
     // The picture of the last net stays, faded, until the first row of another net arrives.
-    const isAwaited = Boolean(this.figure) && moment.logs.length > 0 && moment.logs.every(({ length }) => !length)
+    const own = moment.logs.filter(({ beside }) => !beside)
+    const isAwaited = Boolean(this.figure) && own.length > 0 && own.every(({ length }) => !length)
     this.place.classList.toggle("awaited", isAwaited)
     if (isAwaited) return
     if (!figure?.data) return this.clear(Plotly)
-    this.resetAxesOfOtherNets(moment)
+    this.resetAxesOfOtherNets(own)
     if (this.isMap && moment.playing && moment.time - (this.drawnAt ?? 0) < MAP_SECONDS) return
     this.drawnAt = moment.time
     this.figure = fillFigure(figure, { ...moment, dark: theme.dark }, this.layoutState)
@@ -255,7 +256,7 @@ export class Chart {
     this.sentence.classList.toggle("lost", Boolean(endReason))
   }
 
-  resetAxesOfOtherNets({ logs }) {
+  resetAxesOfOtherNets(logs) {
     const links = logs.map(({ link }) => link).join(" ")
     if (links !== this.links) this.layoutState = {}
     this.links = links

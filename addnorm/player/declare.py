@@ -257,12 +257,9 @@ def with_binding(trace: dict[str, Any], binding: Binding) -> dict[str, Any]:
     return trace | {"bind": binding.to_json()}
 
 
-def fixed_trace(trace: dict[str, Any], values: list[Any], *, previous: bool = False) -> dict[str, Any]:
-    """The trace with fixed values: "NaN" and the like for non-finite ones, None for those not measured.
-
-    `previous`: a line of the net before, which widens the axes only as long as it is drawn.
-    """
-    return trace | {"bind": {"kind": "fixed", "values": values, "previous": previous}}
+def fixed_trace(trace: dict[str, Any], values: list[Any]) -> dict[str, Any]:
+    """The trace with fixed values: "NaN" and the like for non-finite ones, None for those not measured."""
+    return trace | {"bind": {"kind": "fixed", "values": values}}
 
 
 def fixed_cells(trace: dict[str, Any], values: list[list[Any]], **options: bool) -> dict[str, Any]:
@@ -572,17 +569,20 @@ def declaration(
     at: tuple[int, bool] = (0, False),
     scenes: Sequence[Scene] = (),
     messages: Sequence[Any] = (),
+    beside: Sequence[Mapping[str, Any]] = (),
     **options: Unpack[Playing],
 ) -> dict[str, Any]:
     """The data of a player: its runs with `seeds` seeds each, and its panels, or its scenes.
 
     `at`: step of the playhead, and whether it plays. `messages`: feed messages to handle before any of the connection.
+    `beside`: runs that traces are bound to, counted on from `runs`: drawn as far as their logs go, and never trained.
     """
     defaults = {"reports": "never", "names": [], "stop_loss": 0.0, "restore": False, "facts": [], "scene": 1}
     defaults |= dict.fromkeys(("scope", "verb", "keys", "start", "reset"), "")
     return {
         "runs": list(runs),
-        "panels": [panel.to_json(len(runs), seeds) for panel in panels],
+        "beside": list(beside),
+        "panels": [panel.to_json(len(runs) + len(beside), seeds) for panel in panels],
         "scenes": [scene.to_json(len(runs), seeds) for scene in scenes],
         "at": list(at),
         "messages": list(messages),

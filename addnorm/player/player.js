@@ -211,12 +211,16 @@ class Player {
   declareRuns(data) {
     const names = data.runs.map(({ link, seeds }) => JSON.stringify([link, seeds]))
     const name = JSON.stringify([data.name, ...names])
+    const beside = JSON.stringify(data.beside)
     const isNew = name !== this.name
+    const hasOtherLogs = isNew || beside !== this.beside
+    this.beside = beside
     if (isNew) this.showRuns(data, name, names)
+    else if (hasOtherLogs) this.openLogs(data)
     const isEmpty = this.logs.map((log) => !log.header) // the other logs know more than the page
     for (const message of data.messages.map(decodeEmbedded))
       if (isEmpty[message.run]) this.logs[message.run].receive(message)
-    if (isNew || data.ticket !== this.ticket) {
+    if (hasOtherLogs || data.ticket !== this.ticket) {
       this.ticket = data.ticket
       this.sendHello()
     }
@@ -229,12 +233,7 @@ class Player {
     if (previous) this.savePlace()
     this.name = name
     this.names = names
-    const openLog = (run, number) => (run.recording === null && droppedLog(number)) || new RunLog(run)
-    const reusable = [...this.logs]
-    this.logs = data.runs.map((run, number) => {
-      const index = reusable.findIndex(({ link, seeds }) => link === run.link && seeds === run.seeds)
-      return index < 0 || run.recording !== undefined ? openLog(run, number) : reusable.splice(index, 1)[0]
-    })
+    this.openLogs(data)
     this.playhead = new Playhead(Math.max(...this.active.map((log) => log.last)), playhead.speed)
     const includesAll = (all, some) => some.every((run) => all.includes(run))
     const onlyAddedOrRemoved = previous && (includesAll(names, previous) || includesAll(previous, names))
@@ -244,6 +243,17 @@ class Player {
     this.storedPlace = data.restore ? takeStoredPlace(name) : undefined
     if (playsOn) this.playhead.play(clock())
     this.pageAt = ""
+  }
+
+  // Takes the logs of the page's runs, and of those that lie beside them; those that stay keep their rows.
+  openLogs({ runs, beside }) {
+    const openLog = (run, number) => (run.recording === null && droppedLog(number)) || new RunLog(run)
+    const reusable = [...this.logs]
+    this.logs = [...runs, ...beside].map((run, number) => {
+      const index = reusable.findIndex(({ link, seeds }) => link === run.link && seeds === run.seeds)
+      const log = index < 0 || run.recording !== undefined ? openLog(run, number) : reusable.splice(index, 1)[0]
+      return Object.assign(log, { beside: number >= runs.length })
+    })
   }
 
   // Whether the viewer pressed Train while the page was rerunning for a changed control. The press then meant the net with
@@ -382,9 +392,9 @@ class Player {
     return this.data?.scenes?.[this.scenes.shown]
   }
 
-  // The logs along which the playhead moves: all, or that of the scene.
+  // The logs along which the playhead moves: those of the page's runs, or that of the scene.
   get active() {
-    return this.scene ? [this.logs[this.scene.run]] : this.logs
+    return this.scene ? [this.logs[this.scene.run]] : this.logs.filter(({ beside }) => !beside)
   }
 
   // Shows the run of the current scene from its beginning, and plays it if the scene does.

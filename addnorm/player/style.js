@@ -76,7 +76,8 @@ export const colourAt = (scale, share) => {
 export const inkOn = (colour) => (luminance(colour) > 0.1791 ? "#000000" : "#ffffff")
 
 // A name cut in the middle for the legend of a narrow chart; its end is often the step.
-const shortName = (name) => (name.length <= 30 ? name : `${name.slice(0, 16).trimEnd()}…${name.slice(-13)}`)
+const shortName = (name) =>
+  name.replace("{step}", "999").length <= 30 ? name : `${name.slice(0, 16).trimEnd()}…${name.slice(-13)}`
 
 // Returns the trace of a line or of crosses in the style of its role; attributes that it declares itself win.
 /** @param {{ name: string, role: number | string, bind?: { kind?: string, fold?: string }, thin?: boolean }} declared */

@@ -58,7 +58,7 @@ const marksWhere = (name, symbol, trace, isMarked, y) => {
   const { values } = trace
   const indices = [...values.keys()].filter((i) => values[i] !== undefined && isMarked(values[i], i))
   if (!indices.length) return []
-  const isReference = trace.bind.kind === "fixed" && trace.role !== "now"
+  const isReference = (trace.beside || trace.bind.kind === "fixed") && trace.role !== "now"
   const marks = {
     type: "scatter",
     name,
@@ -119,10 +119,10 @@ export const Y_AXES = {
   log(traces, { zero }, layoutState) {
     const isZero = (value) => (zero ? finite(value) && value <= 0 : value === 0)
     const valuesOf = (selected) => selected.map((trace) => trace.values ?? trace.y)
-    const current = valuesOf(traces.filter((trace) => !trace.bind?.previous))
+    const current = valuesOf(traces.filter((trace) => !trace.beside))
     const range = logRange(layoutState.y, ...current)
     if (current.some((values) => values.length)) layoutState.y = range
-    const [low, high] = logRange(range, ...valuesOf(traces)) // holds the previous net's line as long as that is drawn
+    const [low, high] = logRange(range, ...valuesOf(traces)) // holds a line of another run as long as that is drawn
     const inset = MARK_INSET * (high - low) // plotly drops a mark that rounding pushes over the edge
     const drawn = traces.flatMap((trace) => {
       const { values } = trace
@@ -171,16 +171,18 @@ export const Y_AXES = {
   },
   // The top is at most four times the larger of the loss of guessing (`chance`) and the first loss; larger losses are marked.
   loss(traces, { chance = 0 }, layoutState) {
-    const losses = traces.flatMap(({ bind, column, values }) =>
-      Array.from(column ?? (bind?.kind === "frames" ? values : [])),
-    )
+    const lossesOf = (selected) =>
+      selected.flatMap(({ bind, column, values }) => Array.from(column ?? (bind?.kind === "frames" ? values : [])))
+    const own = lossesOf(traces.filter(({ beside }) => !beside))
+    const losses = [...own, ...lossesOf(traces.filter(({ beside }) => beside))] // the axis holds both
     if (losses.some((value) => value < 0)) return Y_AXES.linear(traces, { bounds: undefined, guides: [0] }, layoutState)
-    const largest = losses.reduce((max, value) => (finite(value) ? Math.max(max, value) : max), -Infinity)
-    const firstLoss = losses.find(finite)
-    const limit = MAX_LOSS_FACTOR * Math.max(chance, firstLoss)
+    const largestOf = (values) => values.reduce((max, value) => (finite(value) ? Math.max(max, value) : max), -Infinity)
+    const largest = largestOf(losses)
+    const limit = MAX_LOSS_FACTOR * Math.max(chance, own.find(finite) ?? 0)
     const top = finite(largest) ? LOSS_PADDING * Math.max(chance * 1.2, Math.min(largest, limit)) : 1.3 * chance
     const drawn = traces.flatMap((trace) => lossBelow(top, trace))
-    const note = { ...TOP_RIGHT, text: `up to ${brief(largest)}`, yanchor: "top" }
-    return { traces: drawn, yaxis: { range: [0, top] }, annotations: largest > top ? [note] : [] }
+    const ownLargest = largestOf(own)
+    const note = { ...TOP_RIGHT, text: `up to ${brief(ownLargest)}`, yanchor: "top" }
+    return { traces: drawn, yaxis: { range: [0, top] }, annotations: ownLargest > top ? [note] : [] }
   },
 }

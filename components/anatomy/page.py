@@ -8,14 +8,12 @@ import streamlit as st
 from addnorm.player.declare import Chart
 from components.anatomy.stack_row import stack_row
 from components.charts import figures
-from components.charts.depth import Series
 from components.charts.diagram import show_diagram
 from components.controls import form
 from components.controls.panel import exception_fields
 from components.player.page import player
 from components.player.panels import sample_paths_panel
-from components.player.profiles import row_profile
-from components.player.view import failure_sentence, views_at
+from components.player.view import failure_sentence, view_at
 from components.shell import session
 from components.shell.address import put, reapply_widgets
 from components.shell.hidden_parts import any_hidden, is_hidden
@@ -92,18 +90,17 @@ def draw_player(cfg: RunConfig) -> bool:
 
     Returns whether the net is still being measured.
     """
-    (_, is_waiting), *unchanged_views = views_at([cfg, replace(cfg, overrides=())] if cfg.overrides else [cfg])
-    unchanged = unchanged_views[0][0] if unchanged_views else None
+    _, is_waiting = view_at(cfg)
     refusal = failure_sentence(cfg) if is_waiting else ""
     if refusal:
         st.error(refusal)
-    previous = row_profile(unchanged) if unchanged else None
+    unchanged = [replace(cfg, overrides=())] if cfg.overrides else []
+    beside = [("no block changed", "previous") for _ in unchanged]
     panels = [sample_paths_panel(PATHS_HEIGHT, 4), Chart("Loss", span=8, figure=figures.loss(cfg))]
     for title, (track, sentence) in PROFILES.items():
-        others = [Series("no block changed", getattr(previous, track), "previous")] if previous else []
-        figure = figures.profile(title, track, plan(cfg).sites, others=others)
+        figure = figures.profile(title, track, plan(cfg).sites, beside=beside)
         panels.append(Chart(title, span=6, figure=figure, sentence="" if is_hidden("verdict") else sentence))
-    player("anatomy", [cfg], panels, facts=[f"seed {cfg.seed}, 1 seed"])
+    player("anatomy", [cfg], panels, beside=unchanged, facts=[f"seed {cfg.seed}, 1 seed"])
     return is_waiting and not refusal
 
 

@@ -121,10 +121,10 @@ def lines_over_places(
     return figure_of(lines, layout, empty, hue=hue, places=places(names), **options)
 
 
-def fixed_line(series: Series, *, previous: bool = False) -> dict[str, Any]:
-    """Returns the trace of a series. With `previous`, it widens the axes only as long as it is drawn."""
+def fixed_line(series: Series) -> dict[str, Any]:
+    """Returns the trace of a series."""
     trace = {"name": series.name, "role": series.role}
     if series.hue:
         trace["hue"] = series.hue
     values = numbers(series.values, np.arange(len(series.values)) >= series.start)
-    return fixed_trace(trace, values, previous=previous)
+    return fixed_trace(trace, values)

@@ -1,6 +1,7 @@
 """Charts over depth and over steps whose bindings tell the browser which numbers of a run to draw."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from addnorm.player.charts import HUES as RECORDED_HUES
@@ -21,7 +22,7 @@ from addnorm.player.declare import (
     with_binding,
 )
 from components.charts.colour import LOSS, SIGNAL
-from components.charts.depth import Series, cosine_figure, fixed_line, guessing_level, lines_over_places
+from components.charts.depth import cosine_figure, guessing_level, lines_over_places
 from components.charts.parts import places
 from models.insight.baseline import loss_of_guessing
 from models.spec import RunConfig
@@ -29,22 +30,23 @@ from models.spec.plan import has_dropout, uses_batch_statistics
 
 THIN_NOTE = " (thin lines: before training)"  # at the end of a title
 LOSS_RANGE_FACTOR = 1.6  # upper end of a loss axis, times the loss of guessing
+Beside = Sequence[tuple[str, str]]  # name and role of each run beside that of a chart, counted from 1
 HUES = RECORDED_HUES | {"branch_rms": SIGNAL, "sample_cosine": SIGNAL, "loss": LOSS, "held_out_loss": LOSS}
 
 
-def profile(title: str, track: str, sites: Sequence[str], *, others: Sequence[Series] = ()) -> Figure:
-    """Returns a chart of a track at the playhead over depth, on a log axis. `others` are fixed lines."""
-    lines = [*_fixed_lines(others), _line(STEP, "now", Row(track))]
+def profile(title: str, track: str, sites: Sequence[str], *, beside: Beside = ()) -> Figure:
+    """Returns a chart of a track at the playhead over depth, on a log axis. `sites`: of the deepest net."""
+    lines = _lines_at_step(beside, partial(Row, track))
     return lines_over_places(title=title, unit="RMS", hue=HUES[track], sites=sites, lines=lines, x="block", axis="log")
 
 
-def cosine(sites: Sequence[str], *, others: Sequence[Series] = (), title: str = "Sample cosine by depth") -> Figure:
+def cosine(sites: Sequence[str], *, beside: Beside = (), title: str = "Sample cosine by depth") -> Figure:
     """Returns a chart of the cosine between samples over depth, from the last frame at or before the playhead."""
-    lines = [*_fixed_lines(others), _line(STEP, "now", AtFrame("sample_cosine"))]
+    lines = _lines_at_step(beside, partial(AtFrame, "sample_cosine"))
     return cosine_figure(sites, lines, title)
 
 
-def loss(cfg: RunConfig, *, run: int = 0) -> Figure:
+def loss(cfg: RunConfig, *, run: int = 0, beside: Beside = ()) -> Figure:
     """Returns a chart of a run's losses over steps, with crosses at divergences.
 
     The training loss ends at the furthest step that the playhead has reached; the held-out loss has a point per frame.
@@ -53,7 +55,8 @@ def loss(cfg: RunConfig, *, run: int = 0) -> Figure:
     guessing = loss_of_guessing(cfg.task)
     layout = layout_of("Loss", x="step", y="cross-entropy", hue=LOSS)
     layout["xaxis"] |= {"range": [0, cfg.steps]}
-    traces = [
+    traces = [_line(name, role, Past("loss", other)) for other, (name, role) in enumerate(beside, start=1)]
+    traces += [
         _line("training", 0, Past("loss", run)),
         _line("held-out", "held-out", Frames("held_out_loss", run)),
         _line("diverged", "now", Crosses("loss", run)),
@@ -72,9 +75,9 @@ def loss(cfg: RunConfig, *, run: int = 0) -> Figure:
     )
 
 
-def player_loss(cfg: RunConfig) -> Figure:
+def player_loss(cfg: RunConfig, beside: Beside = ()) -> Figure:
     """Returns the chart of the loss that lies behind the player's slider, without titles."""
-    figure = loss(cfg)
+    figure = loss(cfg, beside=beside)
     layout = figure["layout"]
     del layout["title"], layout["bind"]["line"]  # the slider's handle replaces the line at the step
     layout |= {"margin": {"l": 50, "r": 60, "t": 16, "b": 18}}
@@ -198,6 +201,12 @@ def _line(name: str, role: str | int, binding: Binding) -> dict[str, Any]:
     return with_binding({"name": name, "role": role}, binding)
 
 
+def _lines_at_step(beside: Beside, bind: Callable[[int], Binding]) -> list[dict[str, Any]]:
+    """Returns the lines of the runs beside that of a chart, and over them its own, at the playhead."""
+    lines = [_line(f"{name}, {STEP}", role, bind(run)) for run, (name, role) in enumerate(beside, start=1)]
+    return [*lines, _line(STEP, "now", bind(0))]
+
+
 def _thin_line(label: str, run: int, binding: Binding) -> dict[str, Any]:
     """Returns the thin line of a run before training, without markers and without an entry in the legend."""
     return _line(f"{label}, step 0", run, binding) | {"thin": True}
@@ -206,7 +215,3 @@ def _thin_line(label: str, run: int, binding: Binding) -> dict[str, Any]:
 def _fold(seeds: int) -> str:
     """Returns how a binding combines the seeds of a run; empty for a single seed."""
     return "median" if seeds > 1 else ""
-
-
-def _fixed_lines(others: Sequence[Series]) -> list[dict[str, Any]]:
-    return [fixed_line(series, previous=series.role == "previous") for series in others]

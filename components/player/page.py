@@ -47,6 +47,7 @@ def player(
     panels: Sequence[Panel],
     *,
     seeds: int = 1,
+    beside: Sequence[RunConfig] = (),
     scenes: Sequence[Scene] = (),
     on_toggle: Callable[[int, int], None] | None = None,
     on_open: Callable[[int], None] | None = None,
@@ -56,17 +57,20 @@ def player(
 ) -> Playhead:
     """Draws a player and panels over the logs of runs and recordings; returns where the playhead rests.
 
-    `seeds`: of each run. `scenes`: panels by scene, instead of `panels`. Callbacks: `on_toggle` gets run and block of a
-    click in a stack, `on_scene` the number of a clicked scene, `on_choice` a reader's choice. `on_open` gets the run of
-    a followed link, and is called while the page runs, so that it may switch pages. ValueError if a panel is bound to
-    none of the runs.
+    `seeds`: of each run. `beside`: runs to which panels are bound after these; they are drawn at the same step as far
+    as their logs go, and never trained. `scenes`: panels by scene, instead of `panels`. Callbacks: `on_toggle` gets run
+    and block of a click in a stack, `on_scene` the number of a clicked scene, `on_choice` a reader's choice. `on_open`
+    gets the run of a followed link, and is called while the page runs, so that it may switch pages. ValueError if a
+    panel is bound to none of the runs.
     """
     trained = [run for run in runs if isinstance(run, RunConfig)]
     position = playhead(name, runs, seeds)
     linked_runs = [panel.target or 0 for panel in panels if isinstance(panel, Link)]
     options.setdefault("reports", "rest")
-    first = _first_rows(runs, seeds)
-    data = declaration(runs, panels, seeds=seeds, first=first, playhead=position, scenes=scenes, **options)
+    first = _first_rows(runs, beside, seeds)
+    data = declaration(
+        runs, panels, seeds=seeds, beside=beside, first=first, playhead=position, scenes=scenes, **options
+    )
     ticket = TICKETS.issue(owner(name, *trained, seeds=seeds))
     data |= {"version": VERSION, "plotly": PLOTLY_ADDRESS, "ticket": ticket}
     if projector.is_on():
@@ -128,22 +132,24 @@ def declaration(
     panels: Sequence[Panel],
     *,
     seeds: int = 1,
+    beside: Sequence[RunConfig] = (),
     first: Sequence[str | bytes] = (),
     playhead: Playhead = Playhead(),  # noqa: B008 - frozen
     scenes: Sequence[Scene] = (),
     **options: Unpack[Playing],
 ) -> dict[str, Any]:
     """The data of the browser's player. `first`: messages that it gets before any of its connection's."""
-    declared_runs: list[dict[str, Any]] = [
-        {"link": _link(run), "recording": run.name}
-        if isinstance(run, RecordingRef)
-        else {"link": _link(run), "seeds": seeds, "last": run.steps}
-        for run in runs
-    ]
+
+    def declared(run: RunConfig | RecordingRef) -> dict[str, Any]:
+        if isinstance(run, RecordingRef):
+            return {"link": _link(run), "recording": run.name}
+        return {"link": _link(run), "seeds": seeds, "last": run.steps}
+
     return player_declaration(
-        declared_runs,
+        [declared(run) for run in runs],
         panels,
         seeds=seeds,
+        beside=[declared(run) for run in beside],
         messages=json_messages(first),
         at=(playhead.step, playhead.playing),
         scenes=scenes,
@@ -185,8 +191,8 @@ def last_scene(name: str) -> int:
     return scene if _is_int(scene) else 0
 
 
-def _first_rows(runs: Sequence[RunConfig | RecordingRef], seeds: int) -> list[str | bytes]:
-    """Row 0 of every run, sent with the page so that charts appear at once.
+def _first_rows(runs: Sequence[RunConfig | RecordingRef], beside: Sequence[RunConfig], seeds: int) -> list[str | bytes]:
+    """Row 0 of every run, sent with the page so that charts appear at once; asks for that of those beside, too.
 
     Rows not ready within the timeout are left out.
     """
@@ -197,7 +203,7 @@ def _first_rows(runs: Sequence[RunConfig | RecordingRef], seeds: int) -> list[st
         if isinstance(run, RunConfig)
     ]
     if service.status().state != "starting":
-        open_logs([feed.cfg for feed in feeds], seeds)
+        open_logs([*(feed.cfg for feed in feeds), *beside], seeds)
     return [message for feed in feeds for message in feed.messages(service, until=1)]
 
 

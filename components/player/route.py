@@ -107,7 +107,7 @@ class Connection(PageConnection):
                 feed.target_row = target_row
                 if not target_row:  # at once: it may be the connection's last word
                     feed.request(trainer(), 0.0)
-            keys = frozenset(feed.key for feed in self.feeds if feed.key)
+            keys = frozenset(feed.key for feed in self.feeds if isinstance(feed, RunFeed) and feed.owner)
             TICKETS.record_playhead(self.ticket, keys, Playhead(message.step, message.is_playing))
         self._renewed_at = 0.0
         self.wake.set()

@@ -4,7 +4,6 @@ from typing import Any
 
 from addnorm.player.declare import COLUMNS, Chart, Digit, Headline, Panel, StackPanel
 from components.charts import figures
-from components.charts.depth import Series
 from components.charts.parts import Figure, scaled_figure
 from components.player.panels import (
     blocks_with_diagrams,
@@ -13,7 +12,7 @@ from components.player.panels import (
     stack_blocks,
     text_panel,
 )
-from components.player.profiles import RowProfile
+from components.playground.tried import Beside
 from components.shell import projector
 from components.shell.hidden_parts import is_hidden
 from models.insight.verdict import thresholds
@@ -45,11 +44,11 @@ def stack_panel(cfg: RunConfig, fit: int = 0, *, toggles: bool = False, height: 
     return StackPanel(toggles=toggles, fit=fit, height=height, **blocks)
 
 
-def loss_chart(cfg: RunConfig, fit: int, *, large: bool) -> Panel:
+def loss_chart(cfg: RunConfig, fit: int, others: list[Beside], *, large: bool) -> Panel:
     """The loss in the player, which the slider over the steps covers; `large` for a projector."""
     return Chart(
         "Loss",
-        figure=_sized(figures.player_loss(cfg), large),
+        figure=_sized(figures.player_loss(cfg, [(other.role, other.style) for other in others]), large),
         sentence="" if large or is_hidden("verdict") else "loss",
         height=projector.LOSS_HEIGHT if large else LOSS_HEIGHT,
         fit=fit,
@@ -57,17 +56,17 @@ def loss_chart(cfg: RunConfig, fit: int, *, large: bool) -> Panel:
     )
 
 
-def charts(cfg: RunConfig, others: list[tuple[str, RowProfile]], fit: int, *, large: bool) -> list[Panel]:
+def charts(cfg: RunConfig, others: list[Beside], fit: int, *, large: bool) -> list[Panel]:
     """Signal and gradient by depth, and sample paths; on a projector a language model's text instead of these.
 
-    The charts have no sentences, because the verdict describes them. `others` are comparison profiles with their
-    roles. `large` is for a projector: enlarged, without sample paths.
+    The charts have no sentences, because the verdict describes them. `others` lie over them. `large` is for a
+    projector: enlarged, without sample paths.
     """
     height = projector.CHART_HEIGHT_BELOW_STACK if large else CHART_HEIGHT
     span = 6 if large else 4
     drawn = []
     for title, track in PROFILES.items():
-        figure = figures.profile(title, track, plan(cfg).sites, others=_series(others, track))
+        figure = figures.profile(title, track, plan(_deepest(cfg, others)).sites, beside=_lines(others))
         figure = _sized(figure, large)
         figure["layout"]["showlegend"] = bool(others)  # a single line is the step in the player
         if not others:
@@ -93,8 +92,8 @@ def panel_names(cfg: RunConfig) -> tuple[str, ...]:
     return PANELS if TASKS[cfg.task].kind == "image" else (WEIGHTS_AND_SAMPLES, LAYER_AND_STEP)
 
 
-def panel_charts(cfg: RunConfig, others: list[tuple[str, RowProfile]], fit: int, name: str) -> list[Panel]:
-    """The charts of the panel with this name, one of PANELS; `others` are comparison profiles with their roles."""
+def panel_charts(cfg: RunConfig, others: list[Beside], fit: int, name: str) -> list[Panel]:
+    """The charts of the panel with this name, one of PANELS; `others` lie over them."""
     if name == WEIGHTS_AND_SAMPLES:
         return _weights_and_samples(cfg, others, fit)
     if name == LAYER_AND_STEP:
@@ -108,23 +107,28 @@ def file_panels(cfg: RunConfig) -> tuple[list[Panel], ...]:
     below = [answers_panel(cfg), *charts(cfg, [], 0, large=False)]
     for name in panel_names(cfg):
         below += panel_charts(cfg, [], 0, name)
-    return [stack_panel(cfg), *verdict], [loss_chart(cfg, 0, large=False)], below
+    return [stack_panel(cfg), *verdict], [loss_chart(cfg, 0, [], large=False)], below
 
 
 def _sized(figure: Figure, large: bool) -> Figure:
     return scaled_figure(figure, projector.CHART_SCALE) if large else figure
 
 
-def _series(others: list[tuple[str, RowProfile]], track: str) -> list[Series]:
-    return [Series(profile.label, getattr(profile, track), role) for role, profile in others]
+def _lines(others: list[Beside]) -> figures.Beside:
+    return [(other.name, other.style) for other in others]
 
 
-def _weights_and_samples(cfg: RunConfig, others: list[tuple[str, RowProfile]], fit: int) -> list[Panel]:
-    blocks = [block_name(block) for block in range(1, cfg.depth + 1)]
+def _deepest(cfg: RunConfig, others: list[Beside]) -> RunConfig:
+    return max([cfg, *(other.cfg for other in others)], key=lambda net: net.depth)
+
+
+def _weights_and_samples(cfg: RunConfig, others: list[Beside], fit: int) -> list[Panel]:
+    deepest = _deepest(cfg, others)
+    blocks = [block_name(block) for block in range(1, deepest.depth + 1)]
     title = "Weight gradient by depth"
     cosine_title = f"{vectors(cfg).removesuffix('s').capitalize()} cosine by depth"
-    weights = figures.profile(title, "weight_grad_rms", blocks, others=_series(others, "weight_grad_rms"))
-    samples = figures.cosine(plan(cfg).sites, others=_series(others, "sample_cosine"), title=cosine_title)
+    weights = figures.profile(title, "weight_grad_rms", blocks, beside=_lines(others))
+    samples = figures.cosine(plan(deepest).sites, beside=_lines(others), title=cosine_title)
     has_sentences = not is_hidden("verdict")
     return [
         Chart(title, span=6, figure=weights, sentence="weight" if has_sentences else "", fit=fit),

@@ -143,7 +143,6 @@ def test_axe_finds_nothing_serious_that_is_ours(visitors, path, look):
 
 def test_axe_finds_nothing_serious_after_training_and_with_an_instrument_open(visitors):
     page = train(drawn(visitors(link(seed=61), **CALM)))
-    press(page, "Pin this profile")
     settled(page).get_by_text("Residual", exact=True).click()
     page.wait_for_url("**residual=false**")
     page.get_by_text("Look deeper").click()

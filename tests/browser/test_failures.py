@@ -114,7 +114,7 @@ def test_a_run_whose_tab_was_closed_is_trained_no_further_and_its_log_is_kept(vi
 
 def test_a_press_on_the_page_just_left_does_not_empty_the_next(visitors):
     page = settled(drawn(visitors(link(seed=23))))
-    left, onward = button(page, "Pin this profile"), page.get_by_role("link", name="Compare", exact=True)
+    left, onward = button(page, "Rescale"), page.get_by_role("link", name="Compare", exact=True)
     # Both before the browser hears of the new page.
     onward.evaluate("(link, button) => (link.click(), button.click())", left.element_handle())
     expect(page.get_by_role("heading", level=1, name="Compare")).to_be_visible()

@@ -63,7 +63,7 @@ BLIND = {
 
 def figures() -> dict[str, list[Figure]]:
     every_role = [Series(role, ONES, role) for role in ROLES]
-    pinned = [Series("previous", ONES, "previous"), Series("pinned", ONES, "pinned")]
+    beside = [("previous", "previous"), ("tried", "pinned")]
     tracks = {"signal": "act_rms", "gradient": "grad_rms", "weights": "weight_grad_rms"}
     found: dict[str, list[Figure]] = {name: [] for name in QUANTITIES}
     for name, hue in QUANTITIES.items():
@@ -74,13 +74,13 @@ def figures() -> dict[str, list[Figure]]:
         ]
     for name, track in tracks.items():
         found[name] += [
-            moving.profile("t", track, SITES, others=pinned),
+            moving.profile("t", track, SITES, beside=beside),
             moving.profiles("t", track, SITES, LABELS, seeds=2, start=True),
             recorded_depth("t", Row, track, ["A", "B"]),
             moving.step_map("t", track, SITES, 9) if track != "weight_grad_rms" else moving.profile("t", track, SITES),
         ]
     found["signal"] += [
-        moving.cosine(SITES, others=pinned),
+        moving.cosine(SITES, beside=beside),
         moving.cosines(SITES, LABELS, start=True),
         moving.ratios("t", "branch_rms", "act_rms", SITES, [("a", "now"), ("b", "other")], unit="u"),
         cosine_chart(sites=SITES, series=every_role),

@@ -123,18 +123,37 @@ test("zero and what is not finite are marked at the edges of a log axis", () => 
   assert(10 ** (high - 0.1) < lost.y[0] && lost.y[0] < 10 ** high)
 })
 
-test("a log axis holds the previous net while it is drawn", () => {
+// A run that lies beside that of a page, and the figure of both.
+const withBeside = (...rows) => {
+  const beside = Object.assign(runOf(...rows), { beside: true })
+  const bind = { ...PROFILE.data[0].bind, run: 1 }
+  const previous = { name: "previous: plain, step {step}", role: "previous", bind }
+  return [beside, { ...PROFILE, data: [...PROFILE.data, previous] }]
+}
+
+test("a log axis holds a run beside while it is drawn", () => {
   const state = {}
   const now = runOf([3, 1, 10, 100])
-  const bind = { kind: "fixed", values: [1, 1e6, 1e12], previous: true }
-  const previous = { type: "scatter", name: "before", text: ["x0", "b01", "b02"], role: "previous", bind }
-  const both = { ...PROFILE, data: [...PROFILE.data, previous] }
-  const rangeOf = (figure) => fillFigure(figure, momentOf(now), state).layout.yaxis.range
+  const [beside, both] = withBeside([3, 1, 1e6, 1e12])
+  const moment = { ...momentOf(now), logs: [now, beside] }
+  const rangeOf = (figure) => fillFigure(figure, moment, state).layout.yaxis.range
   const alone = rangeOf(PROFILE)
-  const { data, layout } = fillFigure(both, momentOf(now), state)
-  assert.deepEqual(data.find(({ name }) => name === "before").y, [1, 1e6, 1e12])
+  const { data, layout } = fillFigure(both, moment, state)
+  assert.deepEqual(data.find(({ name }) => name === "previous: plain, step 0").y, [1, 1e6, 1e12].map(Math.fround))
   assert(layout.yaxis.range[0] <= alone[0] && layout.yaxis.range[1] > 12)
   assert.deepEqual(rangeOf(PROFILE), alone)
+})
+
+test("a run beside is drawn at the playhead, or says where it ended", () => {
+  const now = runOf([3, 1, 10, 100], [3, 2, 20, 200], [3, 3, 30, 300])
+  const [beside, both] = withBeside([3, 4, 5, 6], [3, 7, 8, 9])
+  const shownAt = (step) => {
+    const moment = momentOf(now, { shown: step, position: step })
+    const { data } = fillFigure(both, { ...moment, logs: [now, beside] }, {})
+    return data.filter(({ mode }) => mode !== "markers").map(({ name, y }) => [name, ...y])
+  }
+  assert.deepEqual(shownAt(1)[1], ["previous: plain, step 1", 7, 8, 9])
+  assert.deepEqual(shownAt(2)[1], ["previous: plain: ended at step 1", null])
 })
 
 test("a line of the net before training stays where the playhead moves", () => {

@@ -1,10 +1,17 @@
 """Every page and every control, without a browser: what a visitor sets is what the page shows and what its link says."""
 
+import json
+import re
+
+import numpy as np
 import pytest
+from streamlit.proto.WidgetStates_pb2 import WidgetState
 from streamlit.testing.v1 import AppTest
 
+from addnorm.words import number
 from components.player.feed import frame_json
 from components.playground.presets import PRESETS, preset_hint
+from components.playground.tried import MAX_NETS
 from models.insight.sentences import sentences_at
 from models.service.client import trainer
 from models.service.worker_process import ROOT
@@ -83,7 +90,7 @@ def move(page: AppTest, field: str, value: object) -> AppTest:
     kinds, knob = knobs()[field]
     if kinds == (bool,):
         control = page.toggle(key=field)
-    elif field == "net":
+    elif field in ("net", "task"):
         control = page.get_by_key(field)
     elif knob.choices is not None or knob.rules is not None:
         control = page.selectbox(key=field)
@@ -176,15 +183,15 @@ def test_the_picture_before_a_change_stays_as_a_previous_profile():
     assert legend == [False, True], "a single line is the step that the player says"
     assert line(page, "Signal by depth", "previous") == before[0]
     assert line(page, "Gradient by depth", "previous") == before[1]
-    assert "pre-norm, 4x16, step 0" in names(page)
+    assert "previous: pre-norm, step {step}" in names(page)
 
 
 @pytest.mark.parametrize("change", [{"task": "spiral"}, {"net": "transformer"}])
-def test_what_is_compared_with_goes_with_its_net_and_task_and_leaves_the_axes_to_the_new_one(change):
+def test_nets_of_other_tasks_do_not_lie_over(change):
     page = playground(**SMALL, residual="false", norm="none", activation="sigmoid")
-    press(page, "Pin")
     move(page, "norm", "layer norm")
-    assert line(page, "Gradient by depth", "pinned") is not None
+    move(page, "norm", "rms norm")
+    says_of_tried(page, "over", "norm layer norm")
     held = panels(page, "chart")["Gradient by depth"]["fit"]
     for field, value in change.items():
         move(page, field, value)
@@ -192,6 +199,7 @@ def test_what_is_compared_with_goes_with_its_net_and_task_and_leaves_the_axes_to
         assert line(page, chart, "previous") is None
         assert line(page, chart, "pinned") is None
         assert panels(page, "chart")[chart]["fit"] > held  # another one lets go of the ranges
+    assert all(net["unfit"] and not net["pressed"] for net in tried_nets(page))
 
 
 def test_the_axes_are_held_until_they_are_fitted():
@@ -203,31 +211,103 @@ def test_the_axes_are_held_until_they_are_fitted():
     assert {panel["fit"] for panel in panels(page, "chart").values()} == {held + 1}
 
 
-def test_a_previous_profile_of_more_than_twice_the_depth_goes_and_one_that_was_pinned_comes_back_with_its_net():
+def test_a_far_deeper_net_does_not_lie_over():
     page = playground(**SMALL)
-    pinned = now(page)[0]
-    press(page, "Pin")
+    first = now(page)[0]
     move(page, "depth", 2)
-    assert line(page, "Signal by depth", "previous") == pinned
+    assert line(page, "Signal by depth", "previous") == first
     move(page, "depth", 5)
     move(page, "depth", 2)
     assert line(page, "Signal by depth", "previous") is None
-    move(page, "task", "spiral")
-    move(page, "task", "digits")
-    assert line(page, "Signal by depth", "pinned") == pinned
+    assert {net["text"]: bool(net["unfit"]) for net in tried_nets(page)} == {"depth 5": True, "depth 4": False}
+    says_of_tried(page, "over", "depth 5")
+    assert declared(page)["beside"] == []
 
 
-def test_a_pinned_profile_stays_through_changes_until_it_is_cleared():
+def test_a_pressed_net_stays_until_it_is_pressed_again():
     page = playground(**SMALL)
-    pinned = now(page)[0]
-    press(page, "Pin")
+    first = now(page)[0]
     move(page, "residual", False)
+    says_of_tried(page, "over", "pre-norm")  # the previous one, which goes
+    assert line(page, "Signal by depth", "previous") is None
+    says_of_tried(page, "over", "pre-norm")
     move(page, "norm", "none")
-    assert line(page, "Signal by depth", "pinned") == pinned
-    assert line(page, "Signal by depth", "previous") not in (None, pinned)
-    press(page, "Remove comparison curves")
+    assert line(page, "Signal by depth", "pinned") == first
+    assert line(page, "Signal by depth", "previous") not in (None, first)
+    assert {"previous", "pinned"} < {trace["role"] for trace in charts(page)["Loss"]["data"]}
+    assert {net["text"] for net in tried_nets(page) if net["pressed"]} == {"pre-norm", "norm layer norm"}
+    for net in tried_nets(page):
+        says_of_tried(page, "over", net["text"])
     assert line(page, "Signal by depth", "pinned") is None
     assert line(page, "Signal by depth", "previous") is None
+
+
+def test_tried_nets_are_few_and_each_once():
+    page = unfolded(playground(**SMALL, seed="41"))
+    move(rests(page, 3), "norm", "none")
+    for seed in range(50, 64):
+        move(page, "seed", seed)
+    move(page, "seed", 60)
+    told = tried_nets(page)
+    assert [net["text"] for net in told[:2]] == ["seed 63", "seed 62"]
+    assert len({net["key"] for net in told}) == len(told) == MAX_NETS - 1, "beside the present one"
+    assert told[-1]["text"] == "pre-norm, seed 41", "a trained one outlives others"
+    assert (told[-1]["step"], told[0]["step"]) == ("step 3", "step 0")
+
+
+def test_a_tried_net_is_loaded_as_a_link_loads_it():
+    page = playground(**SMALL)
+    first = configuration(page)
+    arrange(page, "DeepNorm")
+    move(page, "depth", 6)
+    says_of_tried(page, "load", "pre-norm, depth 4")
+    assert configuration(page) == first
+    assert address(page) == SMALL
+    assert line(page, "Signal by depth", "previous") is not None
+    assert "pre-norm" not in {net["text"] for net in tried_nets(page)}
+
+
+def test_tried_pictures_are_the_measured_profiles():
+    page = unfolded(playground(**SMALL, norm="none", init_gain="2"))
+    log = trainer().log(configuration(page)).trace()
+    move(page, "init_gain", 1.0)
+    (net,) = tried_nets(page)
+    heights = np.array(re.findall(r"[ML]\d+ ([\d.]+)", net["signal"]), float)
+    sizes, rise = np.log10(log.act_rms[0]), (heights[0] - heights) / (heights[0] - heights[-1])
+    assert rise == pytest.approx((sizes - sizes[0]) / (sizes[-1] - sizes[0]), abs=0.02)
+    assert net["says"].startswith(f"Signal {number(log.act_rms[0][0])} to {number(log.act_rms[0][-1])}, gradient ")
+    assert net["text"] == "init gain 2"
+
+
+def test_a_net_of_fewer_steps_says_where_it_ended():
+    page = rests(playground(**SMALL | {"steps": "12"}, seed="38"), 12)
+    page.query_params["steps"] = "40"
+    page.run()
+    assert strip(page)["note"] == ""
+    rests(page, 20)
+    assert strip(page)["note"] == "steps 12 came to step 12 and has no curve at step 20."
+
+
+def test_a_dropped_log_is_not_made_up():
+    page = rests(playground(**SMALL, seed="39"), 8)
+    before = configuration(page)
+    move(page, "residual", False)
+    results = trainer()._results
+    gone = results.logs.pop(trainer().log(before).key)
+    gone.delete()
+    rests(page, 5)
+    assert strip(page)["note"] == "pre-norm is no longer kept after step 0: load it and press Train."
+    assert line(page, "Signal by depth", "previous", step=5) == []
+    assert tried_nets(page)[0]["step"] == "step 8"
+
+
+@pytest.mark.parametrize(("hidden", "is_shown"), [("verdict", False), ("residual", False), ("seed", True)])
+def test_hidden_settings_are_not_told_of_tried_nets(hidden, is_shown):
+    page = playground(**SMALL, hide=hidden)
+    page.query_params["residual"] = "false"
+    sound(page.run())
+    assert bool(strip(page)) == is_shown
+    assert "residual" not in names(page) or hidden != "residual"
 
 
 def test_every_panel_opens_and_only_the_open_one_is_drawn():
@@ -294,28 +374,40 @@ def names(page: AppTest) -> str:
     return " ".join(trace["name"] for trace in charts(page)["Signal by depth"]["data"])
 
 
+def strip(page: AppTest) -> dict:
+    """What the page says of the nets that were tried; empty without any."""
+    return next((data for _, data in strips(page)), {})
+
+
+def strips(page: AppTest) -> list:
+    found = [(element.proto, json.loads(element.proto.json)) for element in page.get("bidi_component")]
+    return [(proto, data) for proto, data in found if "nets" in data and "note" in data]
+
+
+def tried_nets(page: AppTest) -> list:
+    return strip(page)["nets"]
+
+
+def says_of_tried(page: AppTest, event: str, text: str) -> AppTest:
+    """The page after a press on a tried net."""
+    ((proto, data),) = strips(page)
+    key = next(net["key"] for net in data["nets"] if net["text"] == text)
+    for said in ({event: key}, {}):  # a browser takes a press back once it is heard
+        states = page._tree.get_widget_states()
+        states.widgets.append(WidgetState(id=proto.id, json_value=json.dumps(said)))
+        page._run(states)
+    return sound(page)
+
+
 def test_the_previous_net_is_shown_at_the_same_step():
     page = rests(playground(**SMALL | {"steps": "12"}, seed="37"), 9)
     before = trainer().log(configuration(page)).trace().act_rms
     move(page, "residual", False)
     for step in (0, 4, 9):
         rests(page, step)
-        assert line(page, "Signal by depth", "previous") == pytest.approx(before[step], rel=1e-3)
-        assert f"pre-norm, 4x16, step {step}" in names(page)
+        assert line(page, "Signal by depth", "previous", step) == pytest.approx(before[step], rel=1e-3)
     rests(page, 12)
-    page.query_params["steps"] = "40"
-    page.run()
-    shown = [line(rests(page, step), "Signal by depth", "previous") is not None for step in (12, 13)]
-    assert shown == [True, False], "it has 12 steps"
-
-
-def test_a_playhead_is_followed_beside_a_trained_net():
-    page = playground(**SMALL, seed="61")
-    move(page, "residual", False)
-    said = [declared(page)["reports"], declared(rests(page, 4))["reports"]]
-    move(page, "residual", True)
-    said += [declared(rests(page, 3))["reports"], declared(rests(page, 5))["reports"]]
-    assert said == ["follow", "rest", "follow", "follow"], "a net without training has step 0 alone"
+    assert line(page, "Signal by depth", "previous", 12) == [], "it came to step 9"
 
 
 def test_a_loss_to_stop_at_is_told_to_the_browser_and_stays_with_the_visitor():

@@ -10,7 +10,6 @@ from hashlib import sha256
 from itertools import pairwise
 from types import SimpleNamespace
 
-import numpy as np
 import pytest
 from plotly.offline import get_plotlyjs_version
 from starlette.requests import Request
@@ -32,7 +31,6 @@ from addnorm.player.declare import (
 )
 from addnorm.words import number
 from components.charts import figures
-from components.charts.depth import Series
 from components.player import feed, file
 from components.player import page as player
 from components.player.browser_messages import ShownRun
@@ -100,11 +98,11 @@ def test_a_panel_of_what_is_not_on_the_page_is_refused(panel):
 
 
 def test_all_figures_travel_as_json():
-    others = [Series("a rather long name for the previous profile", np.array([1.0, 0.0, np.inf, 2.0]), "previous")]
+    beside = [("a rather long name for the previous net", "previous")]
     made = [
-        figures.profile("Activation", "act_rms", SITES, others=others),
-        figures.cosine(SITES, others=others),
-        figures.loss(SMALL),
+        figures.profile("Activation", "act_rms", SITES, beside=beside),
+        figures.cosine(SITES, beside=beside),
+        figures.loss(SMALL, beside=beside),
         figures.step_map("Map", "grad_rms", SITES, SMALL.steps),
         figures.profiles("Activation", "act_rms", SITES, ["A", "B"], seeds=3, against=True),
         figures.ratios("Share", "branch_rms", "act_rms", SITES[1:], [("A", "now"), ("B", "other")], unit="share"),

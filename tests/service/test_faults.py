@@ -111,7 +111,7 @@ def forged(viewer: Viewer) -> Iterator[WidgetState]:
     yield WidgetState(id=depth, json_value="{")
     yield WidgetState(id=depth, bytes_value=b"\xff" * 1000)
     yield WidgetState(id="$$ID-nothing-nowhere", string_value="<script>")
-    yield WidgetState(id=viewer.widget("button", "Pin this profile").id, int_value=-1)
+    yield WidgetState(id=viewer.widget("button", "Rescale").id, int_value=-1)
     player, here = viewer.component().element.bidi_component.id, viewer.player.links
     yield WidgetState(id=player, json_value="[" * 9000)
     yield WidgetState(id=player, bytes_value=b"\xff" * 1000)
