@@ -175,6 +175,21 @@ class WhoIsSeen:
     neighbour: tuple[float, ...]  # when another sequence changes
 
 
+# --- tasks ---
+
+
+@dataclass(frozen=True)
+class TaskExamples:
+    """A few samples of every task, by its name, and the characters that the symbols of a text stand for.
+
+    Points (N, 2) and their classes (N,), images (N, 8, 8) and theirs, or symbols (T,) and the answers to them (A,).
+    """
+
+    inputs: dict[str, np.ndarray]
+    answers: dict[str, np.ndarray]
+    alphabet: str
+
+
 OPENED = Question("opened", Opened)
 
 SIGNAL = Question("signal", SignalAtInit)
@@ -190,3 +205,4 @@ REPLACEMENT = Question("replacement", Revision)
 REFINEMENT = Question("refinement", Refinement)
 
 WHO_IS_SEEN = Question("who is seen", WhoIsSeen, of_torch=True)
+TASK_EXAMPLES = Question("task examples", TaskExamples, of_torch=True)

@@ -114,8 +114,9 @@ def _draw_choices(label: str, types: tuple[type, ...], knob: Knob, arguments: di
     arguments = {"format_func": lambda choice: words.get(choice, str(choice))} | arguments
     if knob.multiple:
         st.multiselect(label, list(words), **arguments)
-    elif knob.control == "segments":
-        st.segmented_control(label, list(words), required=type(None) not in types, **arguments)
+    elif knob.control in ("segments", "pills"):
+        draw = st.pills if knob.control == "pills" else st.segmented_control
+        draw(label, list(words), required=type(None) not in types, **arguments)
     elif knob.control == "steps":
         st.select_slider(label, list(words), **arguments)
     else:

@@ -6,6 +6,7 @@ from typing import Any
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from components.controls import task_pictures
 from components.controls.field import draw_widget, parse_value
 from components.player.view import as_sentence
 from components.shell import address, session
@@ -134,11 +135,13 @@ def _draw_exceptions(exceptions: Sequence[Override]) -> None:
 def _draw_field(name: str, knob: Knob) -> None:
     """Draws the widget of a field under the field's name; its state survives while it is not drawn."""
     options: dict[str, Any] = {"persist_state": "session", "disabled": _has_no_effect(name)}
+    control = knob.control
     if name == "task":
+        control, options = "pills", options | {"format_func": task_pictures.label, "width": "stretch"}
         options["help"] = f"{as_sentence(TASKS[str(session.field('task'))].description)} {field_help(name)}"
     if name in ON_CHANGE:
         options["on_change"] = ON_CHANGE[name]
-    draw_widget(name, session.field(name, 1.0), key=name, control=knob.control, **options)
+    draw_widget(name, session.field(name, 1.0), key=name, control=control, **options)
     if name == "init_gain":
         _draw_preserving_gain()
 

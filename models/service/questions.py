@@ -1,13 +1,14 @@
-"""Questions about torch's own layers, which are answered at once: a function each, or an exhibit's `measure.py`."""
+"""Questions about torch's own layers and the tasks, answered at once: a function each, or an exhibit's `measure.py`."""
 
 from collections.abc import Callable
 from typing import Any
 
 import torch
 
-from models.answers import WHO_IS_SEEN, Question
+from models.answers import TASK_EXAMPLES, WHO_IS_SEEN, Question
 from models.exhibits import part, questions
 from models.instruments.facts import who_is_seen
+from models.instruments.task_examples import task_examples
 from models.spec import RunConfig
 
 Measure = Callable[..., Any]
@@ -30,7 +31,10 @@ def _of_exhibit(question: Question[Any], kind: str, name: str) -> Callable[[], M
 
 
 # Each takes the configuration and the caller's arguments, and returns the class that its question names.
-QUESTIONS = {WHO_IS_SEEN.name: _answer(lambda: who_is_seen)} | {
+QUESTIONS = {
+    WHO_IS_SEEN.name: _answer(lambda: who_is_seen),
+    TASK_EXAMPLES.name: _answer(lambda: task_examples),
+} | {
     question.name: _answer(_of_exhibit(question, *exhibit))
     for question, exhibit in questions().items()
     if question.of_torch

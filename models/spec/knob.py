@@ -108,7 +108,7 @@ class Knob:
     of their keys, or a tuple of them if `multiple`; a choice's value is its label where that differs from the key. A
     scale takes a number or the name of one of `rules`. `link` is the field's key in a URL if it is not its name, and
     `exact` writes choices there verbatim instead of as slugs. `control` overrides the default widget: "slider",
-    "segments" (buttons side by side) or "steps" (a slider over `choices` or over `stops` and the current value).
+    "segments" or "pills" (buttons side by side) or "steps" (a slider over `choices`, or `stops` and the current value).
     `width` is in pixels. `word` is the glossary term that the help links to, `place` the form and the field under
     which `content/en/help.toml` keeps that help.
     """

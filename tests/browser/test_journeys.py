@@ -197,7 +197,7 @@ def test_every_control_of_the_sidebar_is_moved_once_and_back_undoes_each(person)
         ("Initialisation", lambda name: visitor.chooses(name, "he")),
         ("Depth", lambda name: visitor.slider(name).press("ArrowRight")),
         ("Width", lambda name: visitor.slider(name).press("ArrowRight")),
-        ("Task", lambda name: visitor.chooses(name, "spiral")),
+        ("spiral", visitor.picks),
         ("Arrangement", lambda _: visitor.arranges("sandwich")),
         ("transformer", visitor.picks),
     )

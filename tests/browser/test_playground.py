@@ -6,6 +6,7 @@ import re
 import pytest
 from playwright.sync_api import expect
 
+from models.spec import TASKS
 from tests.browser.page import (
     NAMES,
     PHONE,
@@ -271,8 +272,9 @@ def test_everything_has_the_name_that_people_and_tools_go_by(visitors):
         expect(button(page, name)).to_have_count(1)
     expect(page.get_by_role("switch", name="Residual")).to_have_count(1)
     page.get_by_text("Network", exact=True).click()
-    for name in ("Placement", "Norm", "Task", "Activation", "Initialisation"):
+    for name in ("Placement", "Norm", "Activation", "Initialisation"):
         expect(page.get_by_role("combobox", name=name, exact=True)).to_have_count(1)
+    expect(page.get_by_role("radiogroup", name="Task").get_by_role("radio")).to_have_text(list(TASKS))
     expect(page.get_by_role("button", name=re.compile("^Arrangement: pre-norm"))).to_be_visible()  # beside a wide page
     expect(button(page, "Settings")).to_have_count(0)  # which opens them where they are hidden
     for name in ("Depth", "Width", "Step shown"):
@@ -290,3 +292,24 @@ def test_a_link_to_another_place_in_the_notes_is_not_a_link(visitors):
     expect(notes).to_contain_text("Depth 9999 is out of range (1 to 128): 128 instead")
     assert notes.locator("a, b, script, img").count() == 0
     assert address(page) == "/playground?depth=128&width=16"
+
+
+@pytest.mark.parametrize("how", [{"color_scheme": "dark"}, PHONE])
+def test_a_task_is_chosen_by_its_picture(visitors, how):
+    page = settled(drawn(visitors(link(seed=81), **how)))
+    if how is PHONE:
+        press(page, "Settings")
+    group = page.get_by_role("radiogroup", name="Task")
+    for radio in group.get_by_role("radio").all():
+        box, picture = radio.bounding_box(), radio.locator("img").bounding_box()
+        assert min(box["width"], box["height"]) >= 44
+        assert 24 <= picture["width"] == picture["height"] <= box["width"]
+        assert radio.locator("img").evaluate("el => el.complete && el.naturalWidth") > 0
+    group.get_by_role("radio", name="digits", exact=True).focus()
+    for _ in range(2):
+        page.keyboard.press("ArrowRight")
+    page.keyboard.press("Space")
+    page.wait_for_url("**task=spiral**")
+    expect(group.get_by_role("radio", name="spiral", exact=True)).to_be_checked()
+    page.go_back()
+    expect(group.get_by_role("radio", name="digits", exact=True)).to_be_checked()

@@ -11,6 +11,7 @@ EXAMPLES: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {
     "update": (BOTH, {}),
     "covariate shift": ((), {"block": 1, "shift": 0.5}),  # trains nets of its own
     "who is seen": ((), {}),
+    "task examples": ((), {}),
     "lens": (BOTH, {}),
     "continuation": (("transformer",), {"text": "Call me Ish", "count": 10}),
     "revision": (("transformer",), {"text": "Call me Ish"}),

@@ -605,7 +605,7 @@ for path in (PLAYGROUND, ANATOMY):
             control = page.selectbox(key=field)
             assert control.value == value and value in control.options, field
 opened(PLAYGROUND, **SMALL, task="turn", net="transformer", heads="2")
-assert page.selectbox(key="task").value == "turn"
+assert page.get_by_key("task").value == "turn"
 for name in INSTRUMENTS:
     page.session_state["instrument"] = name
     opened(PLAYGROUND, **SMALL, **NEW)

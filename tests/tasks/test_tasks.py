@@ -1,12 +1,17 @@
 """What the tasks hand to a net, checked against the description in `models.spec.TASKS` and by independent numpy."""
 
+import re
+from xml.etree import ElementTree
+
 import numpy as np
 import pytest
 import torch
 from torch import Tensor
 from torch.nn.functional import one_hot
 
+from components.controls.task_pictures import picture
 from components.player.panels import TEXT_NOTE
+from models.instruments.task_examples import task_examples
 from models.spec import NETS, TASKS, RunConfig
 from models.spec.cautions import config_caution
 from models.tasks import DATASETS, TaskData, alphabet, open_task
@@ -367,3 +372,30 @@ def test_the_page_says_when_a_net_sees_the_future():
     assert "batch norm" in config_caution(RunConfig(**leaky, overrides=((2, "norm", "batch norm"),)))
     assert config_caution(RunConfig(**leaky, norm="batch norm", placement="none")) is None
     assert config_caution(RunConfig(task="digits", norm="batch norm")) is None
+
+
+@every_task
+def test_a_picture_shows_samples_of_its_task(name):
+    drawn = ElementTree.fromstring(picture(name, task_examples()))
+    paths = [path.get("d") for path in drawn.iterfind(".//{*}path")]
+    x, y = task_of(name, "mlp").held_out
+    match TASKS[name].kind:
+        case "points":
+            shown, classes = x[:45, 0].numpy(), y[:45, 0].numpy()
+            for path, label in zip(paths, np.unique(classes), strict=True):
+                places = np.array(re.findall(r"M(\d+),(\d+)", path), float)
+                expected = shown[classes == label] / np.abs(shown).max() * [18, -18] + 20
+                assert np.abs(places - expected).max() <= 0.5 + 1e-3
+        case "image":
+            held_out, labels = images()[0][-len(x) :], images()[1][-len(x) :]
+            nine = np.stack([held_out[labels == digit][0] for digit in range(9)])
+            assert sum(map(int, re.findall(r"h(\d+)", paths[0]))) == (nine >= 8).sum()
+        case "text":
+            letters = "".join(alphabet()[code] for code in x[0, :10])
+            assert "".join(part.text for part in drawn.iterfind(".//{*}text")) == letters
+        case "sequence":
+            heights = [np.array(re.findall(r"v-(\d+)", path), float) - 1 for path in paths]
+            symbols = [x[0, :16].numpy(), y[0, y[0] >= 0][:16].numpy()]
+            unit = 32 / max(map(np.max, symbols))  # the tallest bar
+            for bars, values in zip(heights, symbols, strict=True):
+                assert bars == pytest.approx(values * unit, abs=0.51)
