@@ -1,7 +1,6 @@
 """Small pictures of the tasks, each made of a few of its samples: what a choice of the control Task shows."""
 
 from html import escape
-from itertools import groupby
 from urllib.parse import quote
 
 import numpy as np
@@ -60,10 +59,8 @@ def _images(images: np.ndarray) -> str:
     for number, image in enumerate(images >= images.max() / 2):
         left, top = number % IMAGES * side, number // IMAGES * side
         for y, row in enumerate(image):
-            for is_dark, cells in groupby(range(side - 1), key=lambda x, row=row: bool(row[x])):
-                if is_dark:
-                    first, *rest = cells
-                    runs.append(f"M{left + first},{top + y}h{len(rest) + 1}")
+            edges = np.flatnonzero(np.diff(row, prepend=False, append=False))
+            runs += [f"M{left + start},{top + y}h{end - start}" for start, end in edges.reshape(-1, 2)]
     return _svg(IMAGES * side, f"<g transform='translate(0,.5)'>{_line(''.join(runs), GREY, 1)}</g>")
 
 

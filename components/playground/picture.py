@@ -64,7 +64,7 @@ def charts(cfg: RunConfig, others: list[Beside], fit: int, *, large: bool) -> li
     """
     height = projector.CHART_HEIGHT_BELOW_STACK if large else CHART_HEIGHT
     span = 6 if large else 4
-    drawn = []
+    drawn: list[Panel] = []
     for title, track in PROFILES.items():
         figure = figures.profile(title, track, plan(_deepest(cfg, others)).sites, beside=_lines(others))
         figure = _sized(figure, large)

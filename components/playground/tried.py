@@ -179,8 +179,8 @@ def _difference(net: RunConfig, cfg: RunConfig) -> str:
     words = []
     if name and name != arrangement_of(cfg):
         words.append(name)
-        told = {*ARRANGEMENT_FIELDS} - ({"norm"} if net.norm not in ("none", RunConfig.norm) else set())
-        fields = [field for field in fields if field not in told]
+        covered = {*ARRANGEMENT_FIELDS} - ({"norm"} if net.norm not in ("none", RunConfig.norm) else set())
+        fields = [field for field in fields if field not in covered]
     words += [settings_text(net, [field]) for field in fields]
     more = len(words) - MAX_FIELDS
     return ", ".join(words[:MAX_FIELDS] + ([TEXTS("more", count=more)] if more > 0 else []))
