@@ -50,7 +50,8 @@ def _random_group(dice: Random) -> list[RunConfig]:
     net = dice.choice(("mlp", "mlp", "transformer"))
     shape: dict[str, Any] = {"net": net, "steps": TRAINED_STEPS, "device": "cpu"}
     shape |= NET_DEFAULTS[net] | {name: dice.choice(values) for name, values in NET_GRIDS[net].items()}
-    arrangement = dice.choice(list(ARRANGEMENTS)) if dice.random() < 1 / 3 else ""
+    drawn = [name for name, one in ARRANGEMENTS.items() if one.fields.get("stack", "single") in GRID["stack"]]
+    arrangement = dice.choice(drawn) if dice.random() < 1 / 3 else ""
     if not arrangement:
         # The repeated 1 makes half of the drawn weights 1, so that not every net has an unusual one.
         shape |= {
