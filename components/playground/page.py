@@ -193,11 +193,10 @@ def _draw_panels(cfg: RunConfig, others: list[Beside]) -> None:
         legal = {"panel": names}
         name = form.draw(OpenPanel, "", legal=legal, is_kept=True, places=[row], label_visibility="collapsed").panel
         st.button("Rescale", on_click=_fit_axes, key="fit")
-        with st.popover("More"):
-            tip = "The playhead stops at the first step with a training loss this small; 0 turns it off."
-            st.number_input(
-                "Stop at loss", 0.0, 10.0, step=0.05, key=STOP_LOSS.name, help=tip, width=150, persist_state="session"
-            )
+        tip = "The playhead stops at the first step with a training loss this small; 0 turns it off."
+        st.number_input(
+            "Stop at loss", 0.0, 10.0, step=0.05, key=STOP_LOSS.name, help=tip, width=150, persist_state="session"
+        )
     panels = picture.panel_charts(cfg, others, AXES_VERSION.get(), str(name))
     panels_below(NAME, "panel", panels, runs=1 + len(others))
 
