@@ -136,12 +136,13 @@ def test_a_net_is_broken_and_the_remedy_that_is_offered_mends_it(person):
     visitor = person("Playground", f"depth=16&width=16&batch=32&steps={STEPS}&init_gain=2").reads("This network")
     visitor.chooses("Norm", "none")
     visitor.reads("residual only")
-    visitor.presses(TRAIN, "Diverged at step", "Try layer norm").rests()
+    visitor.presses(TRAIN, "Diverged at step").rests()
     broken = visitor.address
     assert "norm=none" in broken
-    expect(visitor.main.get_by_role("button", name="Try layer norm", exact=True)).to_be_in_viewport(ratio=1)
-    for button in ("Try layer norm", TRAIN):  # the second before the page has heard of the first
-        visitor.main.get_by_role("button", name=button, exact=True).click()
+    remedy = visitor.main.get_by_role("button", name=re.compile("^Try "))
+    expect(remedy).to_be_in_viewport(ratio=1)
+    for button in (remedy, visitor.main.get_by_role("button", name=TRAIN, exact=True)):
+        button.click()  # the second before the page has heard of the first
     until(visitor.tab, lambda: visitor.address != broken, "the address of the remedy")
     until(visitor.tab, lambda: visitor.step == STEPS, "the remedy's last step")
     visitor.rests().reads("done", f"Step {STEPS}: loss")

@@ -153,9 +153,10 @@ def test_the_sentences_of_every_row_are_those_of_the_insights_and_equal_neighbou
     for row in range(len(trace)):
         assert said(log, "activation", row) == activation_sentence(SITES, trace.act_rms[row])
         assert said(log, "gradient", row) == gradient_sentence(SITES, trace.grad_rms[row])
-        assert said(log, "loss", row).startswith(loss_sentence(trace, row, "digits"))
-        judged = " ".join(one.sentence for one in verdicts(SMALL, trace, row))
-        assert said(log, "verdict", row) == f"Step {row} · {judged}"
+        assert said(log, "loss", row) == loss_sentence(trace, row, "digits")
+        judged = verdicts(SMALL, trace, row)
+        assert said(log, "brief", row) == judged[0].brief
+        assert said(log, "verdict", row).startswith(f"Step {row} · {' '.join(one.sentence for one in judged)}")
     for changes in log.sentences().values():
         assert all(one[1] != other[1] for one, other in pairwise(changes))
     assert len(log.sentences()["loss"]) < len(trace)
