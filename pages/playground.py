@@ -9,6 +9,7 @@ from components.shell import link, projector
 from components.shell.drawer import settings_button
 from components.shell.naming import name_of
 
+page.follow()
 notes = link.adopt()
 if projector.is_on():
     requested, problem = panel.assemble()
@@ -33,6 +34,6 @@ if not projector.is_on():
     with top:
         settings_button()
         draw_presets(cfg)
-page.draw(cfg)
+page.draw()
 if not projector.is_on():
     page.draw_details(cfg)

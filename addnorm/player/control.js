@@ -1,15 +1,25 @@
-// The controls that lie over the stack of a net which its visitor may break: residual line, norms, blocks, right edge.
+// The controls that lie over the stack of a net which its visitor may change: residual line, norms, blocks, right edge.
 
 import { appendElement, clock, setText, translate } from "./dom.js"
 
 const ANSWER_SECONDS = 10 // within which the page shows the net that was asked for
 const DRAG_MS = 100 // after the last move of the edge, before the page learns of it
+const ROOM = 10 // blocks: the least that a drawing has room for; it doubles until the net fits
 const KEYS = { ArrowRight: 1, ArrowUp: 1, PageUp: 4, ArrowLeft: -1, ArrowDown: -1, PageDown: -4 }
 
+const roomFor = (depth, most) => {
+  let room = ROOM
+  while (room <= depth) room *= 2
+  return Math.min(room, most)
+}
+
 export class Control {
-  // Calls `changed(net)`; a net has `depth`, `residual`, `norm`, and `out`, the numbers of the blocks that are taken out.
-  constructor(place, changed) {
+  // Calls `changed(net)`, and `redraw()` when there is to be more room. A net has `depth`, `residual`, `norm`, `out`, the numbers of the blocks that are taken out, and
+  // `own`, pairs of a block and its own residual. Null is a part that cannot be changed.
+  constructor(place, changed, redraw) {
     this.changed = changed
+    this.redraw = redraw
+    this.asked = 0 // changes that the page was told of
     this.dueAt = 0 // seconds; before, the page may show an older net
     this.lines = ["residual", "norm"].map((name) => {
       const button = appendElement(place, "button", "player-line")
@@ -40,45 +50,73 @@ export class Control {
       const { column, perRow, head, rowHeight } = this.area
       const across = Math.round((clientX - this.box.left) / column - 0.5)
       const down = Math.max(0, Math.floor((clientY - this.box.top - head) / rowHeight))
-      this.deepen(Math.min(Math.max(across, 0), perRow - 1) + perRow * (perRow > this.most ? 0 : down))
+      const depth = Math.min(Math.max(across, 0), perRow - 1) + perRow * (perRow > this.room ? 0 : down)
+      this.deepen(Math.min(depth, this.room))
     }
+    this.edge.onlostpointercapture = () => this.makeRoom()
   }
 
-  // Takes the net that the page shows, unless the visitor's own change is newer.
-  declare({ most, ...net }) {
+  // Takes the net that the page shows, unless it has not `heard` the visitor's last change.
+  declare({ most, heard, ...net }) {
     this.most = most
     this.declared = net
-    if (clock() > this.dueAt || JSON.stringify(net) === JSON.stringify(this.net)) this.take(net)
+    this.asked = Math.max(this.asked, heard)
+    if (clock() > this.dueAt || heard === this.asked) this.take(net)
   }
 
   take(net) {
     this.dueAt = 0
+    if (net.depth !== this.net?.depth) this.room = this.most ? roomFor(net.depth, this.most) : net.depth
     this.net = net
     this.show()
+  }
+
+  // Makes room for a net that was deepened. One that was made less deep keeps its room, so that its edge stays in place.
+  makeRoom() {
+    this.room = Math.max(this.room, roomFor(this.net.depth, this.most))
+    this.redraw()
   }
 
   // Changes the net at once and tells the page, which may refuse: then the net goes back.
   change(fields, delay = 0) {
     this.net = { ...this.net, ...fields }
-    this.net.out = this.net.out.filter((block) => block <= this.net.depth)
+    const { depth, out, own } = this.net
+    if (out) this.net.out = out.filter((block) => block <= depth)
+    if (own) this.net.own = own.filter(([block]) => block <= depth)
+    this.asked += 1
     this.dueAt = clock() + ANSWER_SECONDS
     this.show()
     clearTimeout(this.telling)
-    if (delay) this.telling = setTimeout(() => this.changed(this.net), delay)
-    else this.changed(this.net)
+    const tell = () => this.changed({ ...this.net, asked: this.asked })
+    if (delay) this.telling = setTimeout(tell, delay)
+    else tell()
     clearTimeout(this.waiting)
     this.waiting = setTimeout(() => this.dueAt && this.take(this.declared), 1000 * ANSWER_SECONDS)
   }
 
   deepen(depth) {
     const legal = Math.min(Math.max(depth, 1), this.most)
-    if (legal !== this.net.depth) this.change({ depth: legal }, DRAG_MS)
+    if (legal === this.net.depth) return
+    this.change({ depth: legal }, DRAG_MS)
+    if (legal > this.room) this.makeRoom()
   }
 
   toggleBlock(block) {
     const { out } = this.net
     const kept = out.filter((other) => other !== block)
     this.change({ out: kept.length < out.length ? kept : [...out, block].sort((one, other) => one - other) })
+  }
+
+  // Whether a block has a residual: its own, else the net's.
+  hasResidual(block) {
+    const { own, residual } = this.net
+    return own.find(([other]) => other === block)?.[1] ?? residual
+  }
+
+  toggleResidual(block) {
+    const own = this.net.own.filter(([other]) => other !== block)
+    const has = !this.hasResidual(block)
+    this.change({ own: has === this.net.residual ? own : [...own, [block, has]] })
   }
 
   show() {
@@ -99,7 +137,6 @@ export class Control {
     const [residual, norm] = this.lines
     const lay = (el, left, y, width, height) => {
       const places = { left, top: y, width, height }
-      el.hidden = false
       for (const [side, pixels] of Object.entries(places)) el.style[side] = `${pixels}px`
     }
     if (head) {
@@ -109,7 +146,9 @@ export class Control {
       lay(residual, 0, 0, area.width + area.legend, ribbon)
       lay(norm, 0, ribbon, area.width + area.legend, top - ribbon)
     }
+    for (const [index, name] of ["residual", "norm"].entries()) this.lines[index].hidden = this.net[name] === null
     const { depth } = this.net
+    this.edge.hidden = !this.most
     lay(
       this.edge,
       (depth % perRow) * column,

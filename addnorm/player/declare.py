@@ -491,28 +491,31 @@ class Text(Panel):
 class StackPanel(Panel):
     """The stack of a run: a column per block with its signal and its gradient.
 
-    `blocks`: dicts with block, site, name, skip, norms and diagram, as `blocks_of` in the app makes them. `toggles`: a
-    click on a block fires the trigger `toggled`. A new `fit` resets the scale; a `shared` scale covers all runs of the
-    page, which makes stacks comparable. `label` stands above the scale. `diagrams`: SVGs, indexed by the `diagram` of a
-    block; that of the block last hovered over stands beside the stack, on a phone above it.
+    `blocks`: dicts with block, site, name, skip, norms and diagram, as `blocks_of` in the app makes them. A new `fit`
+    resets the scale; a `shared` scale covers all runs of the page, which makes stacks comparable. `label` stands above
+    the scale. `diagrams`: SVGs, indexed by the `diagram` of a block; that of the block last hovered over stands beside
+    the stack, on a phone above it.
 
-    `net`: makes the drawing the control of a net; it has depth, residual, norm, the blocks taken `out`, and the `most`
-    blocks. A change fires the trigger `choice` with the net as it is to be. Above the drawing stands `before`, at
-    step 0, or `after`, once the run was watched to its end; below it `hint`.
+    `net`: makes the drawing the control of a net; it has depth, residual, norm, the blocks taken `out`, pairs of a
+    block and its `own` residual, and the `most` blocks. Where one of these is None, that part stays a picture. A change
+    fires the trigger `choice` with the net as it is to be and the number of times `asked`; `heard` is the last of them
+    that the page has answered. Above the drawing stands `before`, at step 0, or `after`, once the run was watched to
+    its end; without `before` no line. Below it stands `hint`, or why the last change was `refused`, and what opens a
+    block's diagram and its own residual.
     """
 
     title: str = "Signal and gradient, block by block"
     blocks: Sequence[dict[str, Any]] = ()
     height: int = 150
-    toggles: bool = False
     label: str = ""
     scale: Literal["own", "shared"] = "own"
     fit: int = 0
     diagrams: Sequence[str] = ()
     net: dict[str, Any] | None = None
-    before: str = ""
+    before: str | None = None
     after: str = ""
     hint: str = ""
+    refused: str = ""
 
     kind: ClassVar[str] = "stack"
 

@@ -368,9 +368,12 @@ class Player {
       home.className = "player-panel"
       home.dataset.kind = declared.kind
       panel = new PANELS[declared.kind](home, {
-        toggled: (block) => part.fire("toggled", [declared.run, block]),
         changed: (net) => part.fire("choice", net),
         advanced: (next) => part.fire("advanced", next),
+        redraw: () => {
+          this.stale.add(panel)
+          this.requestFrame()
+        },
         opened: () => part.fire("opened", declared.target ?? declared.run),
         plotted: (margins) => this.bar.cover(margins),
         scales: this.scales,
@@ -380,6 +383,9 @@ class Player {
       this.sightObserver.observe(home)
       this.panels.set(key, panel)
     }
+    const text = JSON.stringify(declared)
+    if (panel.declaredText === text) return panel // else every part of a page would draw the others' charts anew
+    panel.declaredText = text
     panel.home.style.setProperty("--span", declared.span)
     panel.home.style.setProperty("--row", declared.row)
     panel.home.hidden = Boolean(declared.like || declared.needs)

@@ -1,7 +1,7 @@
 // The stack: one column per block, with its signal in the upper half and its gradient in the lower.
 
 import { Control } from "./control.js"
-import { setText, translate } from "./dom.js"
+import { appendElement, setText, translate } from "./dom.js"
 import { brief, power } from "./number.js"
 import { hues, rgbOf } from "./style.js"
 import { logRange, powers } from "./y_axis.js"
@@ -17,7 +17,9 @@ const SCALES = {
 const RIBBON_HEIGHT = 16 // of the skip, in pixels at a font size of 12
 const NORM_HEIGHT = 14 // of the norms below the skip, in pixels at a font size of 12
 const TOUCH_PIXELS = 44 // least side of a target that a finger hits
-const NARROW_PIXELS = 560 // below it a net that can be broken stands in several rows
+const HEAD = TOUCH_PIXELS + 6 // of all rows
+const NARROW_PIXELS = 480 // below it a net that can be changed stands in several rows
+const ROW_SHARE = 0.29 // of the height of a single row, that each of several has
 const FONT_EMS = 0.78 // font size of the legend, in ems of the stack's font
 const MIN_FONT_PIXELS = 11 // least font size of the legend
 const LEGEND_EMS = 6.2 // width of the legend, in ems of its font
@@ -49,17 +51,17 @@ export class StackPanel {
   /** @type {number | undefined} width of the stack's place in pixels; the player sets it */
   width
 
-  /** @type {{ fontSize: number, width: number, height: number } | undefined} the player clears it when the place changes size */
+  /** @type {{ fontSize: number, width: number, height: number, room: number | undefined } | undefined} the player clears it when the place changes size */
   measured
 
-  // Calls `toggled(block)` for a clicked block, `changed(net)` for a changed net; the stacks of a page share `scales`.
-  constructor(place, { toggled, changed, scales }) {
+  // Calls `changed(net)` for a changed net, `redraw()` to be drawn again; the stacks of a page share `scales`.
+  constructor(place, { changed, redraw, scales }) {
     place.innerHTML =
-      '<div class="player-stack" role="group"><div class="player-opened"></div><div class="player-columns"><canvas aria-hidden="true"></canvas><div class="player-blocks"></div></div><p class="player-readout" aria-live="polite"></p></div>'
+      '<div class="player-stack" role="group"><div class="player-columns"><canvas aria-hidden="true"></canvas><div class="player-blocks"></div></div><p class="player-readout" aria-live="polite"></p><div class="player-opened"></div></div>'
     const find = (name) => place.querySelector(name)
     this.place = place
-    this.toggled = toggled
     this.changed = changed
+    this.redraw = redraw
     this.scales = scales
     this.focused = 0
     this.isAnimated = true // to draw in every frame while the run plays
@@ -91,7 +93,7 @@ export class StackPanel {
     if (!keepsScale) this.rescale()
     this.group.style.setProperty("--height", `${panel.height}px`)
     this.group.setAttribute("aria-label", panel.title)
-    this.group.classList.toggle("opens", panel.diagrams.length > 0)
+    this.group.classList.toggle("opens", panel.diagrams.length > 0 && !panel.net)
     if (panel.net) this.declareNet(panel.net)
     this.open(Math.min(this.shown, panel.blocks.length - 1))
     if (this.row.children.length === panel.blocks.length) return
@@ -100,9 +102,8 @@ export class StackPanel {
       button.type = "button"
       button.setAttribute("aria-label", name) // until there are numbers
       button.onclick = () => {
-        const { block } = this.panel.blocks[index]
-        if (this.control) this.control.toggleBlock(block)
-        else if (this.panel.toggles) this.toggled(block)
+        this.setFocus(index)
+        if (this.panel.net?.out) this.control.toggleBlock(this.panel.blocks[index].block)
       }
       button.onpointerenter = button.onfocus = () => this.pointAt(index)
       button.onblur = () => this.pointAt(null)
@@ -113,7 +114,7 @@ export class StackPanel {
     this.setFocus(0)
   }
 
-  // Lays controls over the drawing and a line above it that says what has happened.
+  // Lays controls over the drawing, a line above it that says what has happened, and what opens a block's diagram.
   declareNet(net) {
     if (!this.control) {
       this.group.classList.add("breaks")
@@ -121,9 +122,31 @@ export class StackPanel {
       this.said.className = "player-said"
       this.said.setAttribute("aria-live", "polite")
       this.columns.before(this.said)
-      this.control = new Control(this.columns, this.changed)
+      this.control = new Control(this.columns, this.changed, this.redraw)
+      this.opener = appendElement(this.group, "button", "player-opener")
+      this.opener.type = "button"
+      this.opener.onclick = () => this.showDiagram(this.diagramPlace.hidden)
+      this.diagramPlace = this.openedBlock
+      this.openedBlock = appendElement(this.diagramPlace, "div")
+      this.residual = appendElement(this.diagramPlace, "button", "player-own")
+      this.residual.type = "button"
+      this.residual.setAttribute("role", "switch")
+      this.residual.onclick = () => this.control.toggleResidual(this.panel.blocks[this.shown].block)
+      this.group.append(this.diagramPlace)
+      this.showDiagram(false)
     }
+    this.said.hidden = this.panel.before === null
+    this.opener.hidden = !this.panel.diagrams.length && !net.own
+    this.residual.hidden = !net.own
+    if (this.panel.refused) this.hovered = null // until another block is pointed at, the refusal is read
+    this.readout.classList.toggle("refused", Boolean(this.panel.refused))
     this.control.declare(net)
+  }
+
+  showDiagram(isShown) {
+    this.diagramPlace.hidden = !isShown
+    this.opener.setAttribute("aria-expanded", String(isShown))
+    this.redraw() // the frame of the block
   }
 
   rescale() {
@@ -146,19 +169,28 @@ export class StackPanel {
       this.measured = undefined
       this.openedBlock.innerHTML = diagram
     }
+    if (this.control) this.nameOpened()
     if (this.hovered === null) setText(this.readout, this.caption())
+  }
+
+  nameOpened() {
+    const { block } = this.panel.blocks[this.shown]
+    setText(this.opener, `block ${block}`)
+    if (this.residual.hidden) return
+    setText(this.residual, `residual of block ${block}`)
+    this.residual.setAttribute("aria-checked", String(this.control.hasResidual(block)))
   }
 
   // The caption of the opened diagram, while no block is hovered over.
   caption() {
     const { blocks, diagrams } = this.panel
-    if (this.control) return this.panel.hint
+    if (this.control) return this.panel.refused || this.panel.hint
     return diagrams.length ? `block ${blocks[this.shown].block} of ${blocks.length}` : ""
   }
 
   pointAt(index) {
     this.hovered = index
-    if (index !== null && this.panel.diagrams.length) this.open(index)
+    if (index !== null && (this.panel.diagrams.length || this.control)) this.open(index)
     setText(this.readout, index === null || !this.values ? this.caption() : this.blockText(index))
   }
 
@@ -173,11 +205,24 @@ export class StackPanel {
   measure() {
     const style = getComputedStyle(this.group)
     const beside = style.getPropertyValue("--beside").trim() === "1" // whether the opened block lies beside the stack, not above it
+    const width = (this.width ?? this.place.clientWidth) - (beside ? this.openedBlock.offsetWidth : 0)
+    const room = this.control?.room
+    const rows = room ? Math.ceil((room + 1) / this.perRow(width)) : 1
+    const rowHeight = Math.max(TOUCH_PIXELS, ROW_SHARE * this.panel.height)
+    const height = width && rows > 1 ? HEAD + rows * rowHeight : this.panel.height
+    this.group.style.setProperty("--height", `${height}px`)
     return {
       fontSize: Math.max(MIN_FONT_PIXELS, FONT_EMS * Number.parseFloat(style.fontSize)),
-      width: (this.width ?? this.place.clientWidth) - (beside ? this.openedBlock.offsetWidth : 0),
+      width,
       height: this.columns.clientHeight || this.panel.height, // a phone's style makes it lower
+      room,
     }
+  }
+
+  // Blocks in a row of a net that can be changed, at a width: on a narrow page as many as fingers can hit.
+  perRow(width) {
+    if (width >= NARROW_PIXELS) return this.control.room + 1
+    return Math.max(1, Math.floor(width / TOUCH_PIXELS)) // while it is hidden it has no width
   }
 
   // Widens the scales to the current values of this stack, or of all stacks that share them.
@@ -205,6 +250,7 @@ export class StackPanel {
     if (this.log !== log) this.rescale() // a new net gets a new scale
     this.log = log
     const { blocks } = this.panel
+    if (this.measured?.room !== this.control?.room) this.measured = undefined
     this.measured ??= this.measure()
     this.fontSize = this.measured.fontSize
     this.dark = theme.dark
@@ -242,12 +288,7 @@ export class StackPanel {
   // What the button of a block says.
   label(index) {
     const { out } = this.panel.blocks[index]
-    const does = this.control
-      ? `; ${out ? "put it back" : "take it out"}`
-      : this.panel.toggles
-        ? "; switch the residual"
-        : ""
-    return `${this.blockText(index)}${does}`
+    return `${this.blockText(index)}${this.panel.net?.out ? `; ${out ? "put it back" : "take it out"}` : ""}`
   }
 
   // Puts the controls where the drawing is, and says what happened before training or, once it was watched, in it.
@@ -266,17 +307,16 @@ export class StackPanel {
   }
 
   // In pixels: `width` of a row and `legend` beside it, `column` with its gap and `body` without, heights `ribbon` of the
-  // skip and `half`, `top` of the upper half and `head` of all rows. A net that can be broken has room for the deepest
+  // skip and `half`, `top` of the upper half and `head` of all rows. A net that can be changed has room for a deeper
   // one, on a narrow page in several rows.
   plotArea() {
     const { net, blocks } = this.panel
     const isNarrow = Boolean(net) && this.measured.width < NARROW_PIXELS
     const legend = isNarrow ? 0 : this.fontSize * LEGEND_EMS
     const width = this.canvas.width / devicePixelRatio - legend
-    const slots = net ? net.most + 1 : blocks.length
-    const perRow = isNarrow ? Math.max(1, Math.floor(width / TOUCH_PIXELS)) : slots // while it is hidden it has no width
-    const head = isNarrow ? TOUCH_PIXELS + 6 : 0
-    const rowHeight = (this.measured.height - head) / Math.ceil(slots / perRow)
+    const perRow = net ? this.perRow(this.measured.width) : blocks.length
+    const head = isNarrow ? HEAD : 0
+    const rowHeight = (this.measured.height - head) / (isNarrow ? Math.ceil((this.control.room + 1) / perRow) : 1)
     const strip = isNarrow ? 0.6 : net ? 1.6 : 1
     const [ribbon, norms] = [RIBBON_HEIGHT, NORM_HEIGHT].map((one) => one * strip * Math.max(1, this.fontSize / 12))
     const top = ribbon + norms
@@ -297,7 +337,8 @@ export class StackPanel {
     for (const name of HALVES) this.drawBar(pen, area, index, name)
     pen.globalAlpha = 1
     const isHovered = this.hovered === index
-    if (!isHovered && !out && !(this.panel.diagrams.length && this.shown === index)) return
+    const isOpen = this.control ? !this.diagramPlace.hidden : this.panel.diagrams.length
+    if (!isHovered && !out && !(isOpen && this.shown === index)) return
     pen.strokeStyle = ink
     pen.lineWidth = isHovered ? 2 : 1
     if (out) pen.setLineDash([3, 3])
@@ -436,7 +477,7 @@ export class StackPanel {
 
   // The name of each row; for signal and gradient also their colour scale and its ends.
   paintLegend(pen, { width, ribbon, top, half }, ink, family) {
-    const { label, blocks } = this.panel
+    const { label, blocks, net } = this.panel
     const left = width + 6
     pen.textBaseline = "middle"
     const putText = (text, y, indent = 12, font = `${this.fontSize}px`) => {
@@ -445,9 +486,10 @@ export class StackPanel {
       pen.fillText(translate(text), left + indent, y)
     }
     if (label) putText(label, ribbon / 2 + 2, 0, `bold ${1.35 * this.fontSize}px`)
-    else if (!this.control) {
-      if (blocks.some(({ skip }) => skip)) putText("residual", ribbon / 2)
-      if (blocks.some(({ norms }) => norms.length)) putText("norm", (ribbon + top) / 2)
+    else {
+      const isPicture = (part) => !net || net[part] === null // else its control has its name
+      if (isPicture("residual") && blocks.some(({ skip }) => skip)) putText("residual", ribbon / 2)
+      if (isPicture("norm") && blocks.some(({ norms }) => norms.length)) putText("norm", (ribbon + top) / 2)
     }
     for (const [name, title, y] of [
       ["act", "signal", top],

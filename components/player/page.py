@@ -49,7 +49,6 @@ def player(
     seeds: int = 1,
     beside: Sequence[RunConfig] = (),
     scenes: Sequence[Scene] = (),
-    on_toggle: Callable[[int, int], None] | None = None,
     on_open: Callable[[int], None] | None = None,
     on_scene: Callable[[int], None] | None = None,
     on_choice: Callable[[dict[str, Any]], None] | None = None,
@@ -58,10 +57,9 @@ def player(
     """Draws a player and panels over the logs of runs and recordings; returns where the playhead rests.
 
     `seeds`: of each run. `beside`: runs to which panels are bound after these; they are drawn at the same step as far
-    as their logs go, and never trained. `scenes`: panels by scene, instead of `panels`. Callbacks: `on_toggle` gets run
-    and block of a click in a stack, `on_scene` the number of a clicked scene, `on_choice` a reader's choice. `on_open`
-    gets the run of a followed link, and is called while the page runs, so that it may switch pages. ValueError if a
-    panel is bound to none of the runs.
+    as their logs go, and never trained. `scenes`: panels by scene, instead of `panels`. Callbacks: `on_scene` gets the
+    number of a clicked scene, `on_choice` a reader's choice. `on_open` gets the run of a followed link, and is called
+    while the page runs, so that it may switch pages. ValueError if a panel is bound to none of the runs.
     """
     trained = [run for run in runs if isinstance(run, RunConfig)]
     position = playhead(name, runs, seeds)
@@ -76,7 +74,7 @@ def player(
     if projector.is_on():
         data["speed"] = projector.SPEED
     run_count = max([len(runs) - 1, *linked_runs]) + 1
-    _mount(name, data, run_count, on_toggle, on_open=on_open, on_scene=on_scene, on_choice=on_choice)
+    _mount(name, data, run_count, on_open=on_open, on_scene=on_scene, on_choice=on_choice)
     return position
 
 
@@ -86,22 +84,21 @@ def panels_below(
     panels: Sequence[Panel],
     *,
     runs: int = 1,
-    on_toggle: Callable[[int, int], None] | None = None,
+    on_choice: Callable[[dict[str, Any]], None] | None = None,
     on_advance: Callable[[str], None] | None = None,
 ) -> None:
-    """Draws more panels of a player further down its page; `part` names them, `runs` counts the player's runs.
+    """Draws more panels of a player further up or down its page; `part` names them, `runs` counts the player's runs.
 
     `on_advance` gets the label of a verdict's next step, once its button is pressed.
     """
     data = {"version": VERSION, "below": f"player_{name}", "panels": [panel.to_json(runs, 1) for panel in panels]}
-    _mount(f"{name}_{part}", data, runs, on_toggle, on_advance=on_advance)
+    _mount(f"{name}_{part}", data, runs, on_choice=on_choice, on_advance=on_advance)
 
 
 def _mount(
     name: str,
     data: dict[str, Any],
     runs: int,
-    on_toggle: Callable[[int, int], None] | None,
     *,
     on_open: Callable[[int], None] | None = None,
     on_scene: Callable[[int], None] | None = None,
@@ -117,7 +114,6 @@ def _mount(
         height="content",
         on_at_change=lambda: None,  # a callback must exist for Streamlit to keep the value
         on_opened_change=lambda: None,
-        on_toggled_change=lambda: _pass_on_toggle(key, runs, on_toggle),
         on_scene_change=lambda: _pass_on(key, "scene", int, on_scene),
         on_choice_change=lambda: _pass_on(key, "choice", dict, on_choice),
         on_advanced_change=lambda: _pass_on(key, "advanced", str, on_advance),
@@ -216,15 +212,3 @@ def _pass_on(key: str, event: str, kind: type, callback: Callable[[Any], None] |
     value: Any = getattr(session.widget_value(key), event, None)
     if callback is not None and type(value) is kind:
         callback(value)
-
-
-def _pass_on_toggle(key: str, runs: int, on_toggle: Callable[[int, int], None] | None) -> None:
-    """Calls back with run and block of a click in a stack, if they exist."""
-
-    def check(pair: list[Any]) -> None:
-        if on_toggle is not None and len(pair) == 2 and all(map(_is_int, pair)):
-            run, block = pair
-            if 0 <= run < runs and block > 0:
-                on_toggle(run, block)
-
-    _pass_on(key, "toggled", list, check)

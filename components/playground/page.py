@@ -7,11 +7,12 @@ from typing import Annotated, Any
 import streamlit as st
 
 from addnorm.player.declare import Headline, Panel
-from components.controls import drive, form, shown_config
+from components.controls import drive, form, panel, shown_config
 from components.instruments import draw_instruments
 from components.instruments.panel import INSTRUMENT
+from components.player import drawn_net
 from components.player.page import panels_below, player, playhead
-from components.player.view import View, failure_sentence, view_at
+from components.player.view import View, as_sentence, failure_sentence, view_at
 from components.playground import picture, take_home, tried
 from components.playground.next_step import NextStep, next_step
 from components.playground.presets import preset_hint
@@ -25,10 +26,11 @@ from components.shell.session import Key
 from components.shell.waiting import poll_while
 from models.insight.verdict import thresholds
 from models.spec import RunConfig, arrangement_of, knobs
+from models.spec.budget import budget_refusal
 from models.spec.equation import equation
 from models.spec.knob import Knob
-from models.spec.overrides import set_override
 from models.spec.pairings import contrasting_pair
+from models.spec.rules import MAX_TRANSFORMER_DEPTH
 from models.spec.settings import Settings
 
 NAME = "playground"
@@ -39,8 +41,20 @@ STOP_LOSS = Key("playground_stop_loss", 0.0)
 AXES_VERSION = Key("playground_fit", 0)  # number of times that the axes were rescaled; in between they never shrink
 # The run, and whether it had rows.
 LAST_SEEN_RUN: Key[tuple[RunConfig | None, bool]] = Key("playground_rows", (None, False))
-SWITCHED = Key("playground_switched", False)  # whether a click in the player or the strip has changed the net
 LEAVING: Key[NextStep | None] = Key("playground_leaving", None)  # a step that opens another page
+TOUCHED = Key("playground_touched", False)  # whether a press below the controls has just changed the net
+FOLLOWS: Key[dict[str, Any]] = Key("playground_follows", {})  # fields to which the controls have still to be set
+# The net whose drawing asked for a change, and why that was not made.
+REFUSED: Key[tuple[RunConfig | None, str]] = Key("playground_refused", (None, ""))
+LAST_NORM = Key("playground_norm", RunConfig.norm)  # that the net had when it last had one
+# What the drawing of the net changes: what hides each part, and its name in the hint.
+TOUCH = {
+    "residual": (("residual",), "the residual line"),
+    "norm": (("norm",), "a norm"),
+    "out": (("overrides",), "a block"),
+    "own": (("overrides", "residual"), ""),
+    "depth": (("depth",), ""),
+}
 
 
 @dataclass(frozen=True)
@@ -50,20 +64,30 @@ class OpenPanel(Settings):
     panel: Annotated[str, Knob("Show", choices=dict.fromkeys(picture.PANELS), control="segments")] = picture.PANELS[0]
 
 
-def draw(cfg: RunConfig) -> None:
+def follow() -> None:
+    """Sets the controls, before they are drawn, to what the drawing has changed since."""
+    link.put(FOLLOWS.pop())
+
+
+def draw() -> None:
     """Draws the player, and measurements at the step where its playhead rests."""
     if LINK_RERUN.pop():
         STARTED.put(secrets.token_hex(4))
-    poll_while(NAME, lambda: _draw_fragment(cfg))
+    TOUCHED.pop()  # the page follows in this run
+    poll_while(NAME, _draw_fragment)
 
 
-def _draw_fragment(cfg: RunConfig) -> bool:
-    """Draws player, chart controls and instruments. Returns whether an answer is pending."""
-    if SWITCHED.pop():
-        st.rerun()  # the controls lie outside this fragment
+def _draw_fragment() -> bool:
+    """Draws player, chart controls and instruments. Returns whether an answer is pending.
+
+    After a touch it also returns True: the rest of the page follows a moment later, when this part has been drawn.
+    """
     leaving = LEAVING.pop()
     if leaving is not None and leaving.page is not None:
         st.switch_page(leaving.page, query_params=leaving.query)
+    cfg, is_touched = shown_config.last_good(), TOUCHED.pop()
+    if is_touched:
+        link.write(cfg)
     last_view = VIEW.get()
     if last_view is not None and last_view.cfg != cfg:
         _store_previous(last_view, cfg)
@@ -76,26 +100,25 @@ def _draw_fragment(cfg: RunConfig) -> bool:
     _draw_player(cfg, others, position.step, following)
     is_refused = is_late and bool(failure_sentence(cfg))
     if view is None:
-        return not is_refused
+        return not is_refused or is_touched
     VIEW.put(view)
     tried.remember(view)
     take_home.check_digest(view)
     is_measuring = following.waiting
     if not projector.is_on():
-        tried.draw(cfg, position.step, _load)
+        tried.draw(cfg, position.step, _show)
         _draw_panels(cfg, others)
         is_measuring |= not is_hidden("instruments") and draw_instruments(view, position, NAME)
     _rerun_for_export(view)
-    return (is_late or is_measuring) and not is_refused
+    return ((is_late or is_measuring) and not is_refused) or is_touched
 
 
 def _draw_player(cfg: RunConfig, others: list[Beside], step: int, following: NextStep) -> None:
     """Draws stack, verdict with the step that follows, player, answers and charts, with `others` over these."""
     on_projector = projector.is_on()
     fit = AXES_VERSION.get()
-    toggles = not any_hidden(("overrides", "residual"))
     height = projector.STACK_HEIGHT if on_projector else picture.STACK_HEIGHT
-    stack = picture.stack_panel(cfg, fit, toggles=toggles, height=height)
+    stack = picture.stack_panel(cfg, fit, height=height, **_touch(cfg))
     verdict = Headline(
         help=thresholds(),
         hint=preset_hint(cfg),
@@ -104,7 +127,7 @@ def _draw_player(cfg: RunConfig, others: list[Beside], step: int, following: Nex
         next_step=-1 if following.waiting else step,
     )
     over: list[Panel] = [stack] if is_hidden("verdict") else [stack, verdict]
-    panels_below(NAME, "over", over, on_toggle=_toggle_residual, on_advance=lambda label: _advance(following, label))
+    panels_below(NAME, "over", over, on_choice=_choose, on_advance=lambda label: _advance(following, label))
     player(
         NAME,
         [cfg],
@@ -122,14 +145,20 @@ def _draw_player(cfg: RunConfig, others: list[Beside], step: int, following: Nex
     panels_below(NAME, "charts", picture.charts(cfg, others, fit, large=on_projector), runs=1 + len(others))
 
 
-def _toggle_residual(_run: int, block: int) -> None:
-    """Toggles the residual of the clicked block, as an override in the configuration."""
-    cfg = shown_config.last_good()
-    overrides = {key: value for number, key, value in cfg.overrides if number == block}
-    residual = not overrides.get("residual", cfg.residual)
-    value = None if residual == cfg.residual else residual
-    _set_fields({"overrides": set_override(cfg.overrides, block, "residual", value)})
-    SWITCHED.put(True)
+def _touch(cfg: RunConfig) -> dict[str, Any]:
+    """What makes the drawing a control of what no link hides; see StackPanel."""
+    if cfg.norm != "none":
+        LAST_NORM.put(cfg.norm)
+    parts = _touched_parts()
+    if not parts:
+        return {}
+    presses = [TOUCH[part][1] for part in TOUCH if part in parts and TOUCH[part][1]]
+    does = [f"Press {' or '.join(filter(None, (', '.join(presses[:-1]), presses[-1])))}" if presses else ""]
+    does += ["drag the edge" if "depth" in parts else ""]
+    hint = "; ".join(filter(None, does)).capitalize() + "."
+    asked_of, refusal = REFUSED.get()
+    net = drawn_net.declared(NAME, cfg, _most(cfg), parts)
+    return {"net": net, "hint": hint, "refused": refusal if asked_of == cfg else ""}
 
 
 def _advance(following: NextStep, label: str) -> None:
@@ -139,22 +168,40 @@ def _advance(following: NextStep, label: str) -> None:
     if following.page is not None:
         LEAVING.put(following)
     elif following.fields:
-        _set_fields(following.fields)
-        SWITCHED.put(True)
+        _show(replace(shown_config.last_good(), **following.fields))
     else:
         STARTED.put(secrets.token_hex(4))
 
 
-def _load(cfg: RunConfig) -> None:
-    """Sets the controls to a net that was tried."""
-    _set_fields({name: getattr(cfg, name) for name in knobs()})
-    SWITCHED.put(True)
+def _touched_parts() -> list[str]:
+    return [part for part, (hidden_by, _) in TOUCH.items() if not any_hidden(hidden_by)]
 
 
-def _set_fields(fields: dict[str, Any]) -> None:
-    """Sets fields of the net; a projector that leads a class sets them on every screen."""
-    if not drive.show(replace(shown_config.last_good(), **fields)):
-        link.put(fields)
+def _most(cfg: RunConfig) -> int:
+    return MAX_TRANSFORMER_DEPTH if cfg.net == "transformer" else int(knobs()["depth"][1].high)
+
+
+def _choose(fields: dict[str, Any]) -> None:
+    """Shows the net that the drawing asks for, or says why not."""
+    cfg, refusal = shown_config.last_good(), ""
+    try:
+        asked = drawn_net.asked(NAME, cfg, fields, norm=LAST_NORM.get(), most=_most(cfg), parts=_touched_parts())
+    except ValueError as error:
+        asked, refusal = None, as_sentence(str(error))
+    if asked is not None:
+        refusal = budget_refusal(asked) or ""
+    REFUSED.put((cfg, refusal))
+    if asked is not None and not refusal:
+        _show(asked)
+
+
+def _show(cfg: RunConfig) -> None:
+    """Shows another net, which the controls follow; a projector that leads a class shows it on every screen."""
+    if drive.show(cfg):
+        return
+    FOLLOWS.put({name: getattr(cfg, name) for name, value in panel.values().items() if getattr(cfg, name) != value})
+    shown_config.config_to_show(cfg)
+    TOUCHED.put(True)
 
 
 def draw_details(cfg: RunConfig) -> None:
@@ -193,10 +240,11 @@ def _draw_panels(cfg: RunConfig, others: list[Beside]) -> None:
         legal = {"panel": names}
         name = form.draw(OpenPanel, "", legal=legal, is_kept=True, places=[row], label_visibility="collapsed").panel
         st.button("Rescale", on_click=_fit_axes, key="fit")
-        tip = "The playhead stops at the first step with a training loss this small; 0 turns it off."
-        st.number_input(
-            "Stop at loss", 0.0, 10.0, step=0.05, key=STOP_LOSS.name, help=tip, width=150, persist_state="session"
-        )
+        with st.popover("More"):
+            tip = "The playhead stops at the first step with a training loss this small; 0 turns it off."
+            st.number_input(
+                "Stop at loss", 0.0, 10.0, step=0.05, key=STOP_LOSS.name, help=tip, width=150, persist_state="session"
+            )
     panels = picture.panel_charts(cfg, others, AXES_VERSION.get(), str(name))
     panels_below(NAME, "panel", panels, runs=1 + len(others))
 

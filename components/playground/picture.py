@@ -22,7 +22,7 @@ from models.spec.plan import block_name
 
 # Heights in pixels.
 TITLE_MARGIN = 30  # above a plot without a legend
-STACK_HEIGHT = 150
+STACK_HEIGHT = 190
 LOSS_HEIGHT = 158
 CHART_HEIGHT = 276
 PATHS_HEIGHT = 230
@@ -38,10 +38,10 @@ PANELS = (WEIGHTS_AND_SAMPLES, LAYER_AND_STEP, "What the net says")
 ANSWERS = {"points": "Decision regions", "sequence": "Input, target and answer"}  # a chart's title by kind of task
 
 
-def stack_panel(cfg: RunConfig, fit: int = 0, *, toggles: bool = False, height: int = STACK_HEIGHT) -> StackPanel:
-    """The stack; its blocks open unless a link hides theory."""
+def stack_panel(cfg: RunConfig, fit: int = 0, *, height: int = STACK_HEIGHT, **touch: Any) -> StackPanel:
+    """The stack; its blocks open unless a link hides theory. `touch`: what makes it a control, as in StackPanel."""
     blocks: dict[str, Any] = {"blocks": stack_blocks(cfg)} if is_hidden("theory") else blocks_with_diagrams(cfg)
-    return StackPanel(toggles=toggles, fit=fit, height=height, **blocks)
+    return StackPanel(fit=fit, height=height, **blocks, **touch)
 
 
 def loss_chart(cfg: RunConfig, fit: int, others: list[Beside], *, large: bool) -> Panel:

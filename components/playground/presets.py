@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from components.controls import panel
+from components.controls import panel, shown_config
 from components.shell import session
 from components.shell.address import put, reapply_widgets
 from models.content import Texts
@@ -36,6 +36,8 @@ def draw_presets(cfg: RunConfig) -> None:
 
 def _adopt() -> None:
     reapply_widgets()
+    if panel.assemble()[0] not in (None, shown_config.last_good()):
+        return  # another control was moved, and the browser repeats the preset that it knew
     preset = PRESETS.get(str(session.widget_value(KEY)))
     if preset is not None:
         put({name: getattr(preset, name) for name in knobs()})

@@ -6,6 +6,7 @@ from typing import Any
 import streamlit as st
 
 from addnorm.player.declare import Curve, Digit, StackPanel
+from components.player import drawn_net
 from components.player.page import player
 from components.player.panels import stack_blocks
 from components.player.view import failure_sentence, view_at
@@ -25,6 +26,7 @@ NAME = "net"
 MAX_BLOCKS = 40
 FIRST = RunConfig()  # learns, until the visitor breaks it
 FIELDS = ("depth", "residual", "norm", "overrides")
+PARTS = ("depth", "residual", "norm", "out")  # of the drawing, that change these
 # Heights in pixels.
 STACK_HEIGHT = 240
 CURVE_HEIGHT = 110
@@ -49,14 +51,12 @@ def _draw_fragment() -> bool:
         log = trainer().log(cfg)
         trace = log.trace() if log.done else None
         before, after = verdict(cfg, view.trace, 0).brief, after_training(cfg, trace) if trace is not None else ""
-    out = [block for block, *_ in cfg.overrides]
-    net = {"depth": cfg.depth, "residual": cfg.residual, "norm": cfg.norm != "none", "out": out, "most": MAX_BLOCKS}
     stack = StackPanel(
         TEXTS("your net"),
         span=8,
         blocks=stack_blocks(cfg),
         height=STACK_HEIGHT,
-        net=net,
+        net=drawn_net.declared(NAME, cfg, MAX_BLOCKS, PARTS),
         before=before,
         after=after,
         hint=TEXTS("how to break"),
@@ -92,14 +92,10 @@ def _net(depth: int, out: list[int], *, residual: bool, norm: bool) -> RunConfig
 
 
 def _choose(fields: dict[str, Any]) -> None:
-    """Stores the net that the browser reports, in the session and the address; ignores invalid values."""
-    depth, residual, norm, out = (fields.get(name) for name in ("depth", "residual", "norm", "out"))
-    if type(depth) is not int or not 1 <= depth <= MAX_BLOCKS:
-        return
-    if not (isinstance(residual, bool) and isinstance(norm, bool) and isinstance(out, list) and len(out) <= depth):
-        return
+    """Stores the net that the browser reports, in the session and the address; ignores what is none."""
     with suppress(ValueError):
-        cfg = _net(depth, out, residual=residual, norm=norm)
-        START_NET.put(cfg)
-        tour.mark_done("break")
-        address.collect_changes(dict.fromkeys(FIELDS) | cfg.to_query() | {"part": NET_PART})
+        cfg = drawn_net.asked(NAME, START_NET.get(), fields, norm=FIRST.norm, most=MAX_BLOCKS, parts=PARTS)
+        if cfg is not None:
+            START_NET.put(cfg)
+            tour.mark_done("break")
+            address.collect_changes(dict.fromkeys(FIELDS) | cfg.to_query() | {"part": NET_PART})

@@ -1,4 +1,5 @@
-"""The net to break on Start: its drawing is pressed, dragged, touched and reached by keys, and shows what was measured."""
+"""The net of Start and of the playground: its drawing is pressed, dragged, touched and reached by keys, and shows what
+was measured."""
 
 import re
 from typing import Any
@@ -11,13 +12,14 @@ from models.training import profile_at_init
 from tests.browser.page import PHONE, address, finger, settled, until
 from tests.browser.person import Person
 
+PLACES = pytest.mark.parametrize("path", ["/?part=break", "/playground"], ids=["start", "playground"])
 NEITHER = RunConfig(residual=False, norm="none")
 TRAIN = "Train this net"
 VANISHES = "Gradient ÷47,000 from block 32 to 1; digits vanish."
 
 
 def control(page: Any, role: str, name: str) -> Any:
-    return page.get_by_role("group", name="Your net, block by block").get_by_role(role, name=name)
+    return page.locator(".player-stack.breaks").get_by_role(role, name=name, exact=isinstance(name, str))
 
 
 def block(page: Any, number: int) -> Any:
@@ -80,8 +82,9 @@ def test_a_visitor_breaks_a_net_and_finds_it_again(visitors):
     assert visitor.address == "/playground?residual=false&norm=none"
 
 
-def test_a_block_is_taken_out_and_put_back(visitors):
-    page = visitors("/?part=break")
+@PLACES
+def test_a_block_is_taken_out_and_put_back(visitors, path):
+    page = visitors(path)
     block(page, 5).click()
     shows(page, RunConfig(overrides=((5, "identity", True),)))
     until(page, lambda: "overrides=5.identity.true" in address(page), "the block in the address")
@@ -91,8 +94,9 @@ def test_a_block_is_taken_out_and_put_back(visitors):
     expect(block(page, 5)).to_have_attribute("aria-label", re.compile("take it out$"))
 
 
-def test_two_quick_presses_are_both_heard(visitors):
-    page = settled(visitors("/?part=break"))
+@PLACES
+def test_two_quick_presses_are_both_heard(visitors, path):
+    page = settled(visitors(path))
     shows(page, RunConfig())
     page.evaluate("""() => {
         for (const line of document.querySelectorAll(".player-line")) line.click()
@@ -102,8 +106,9 @@ def test_two_quick_presses_are_both_heard(visitors):
     shows(page, RunConfig(residual=False, norm="none", overrides=out))
 
 
-def test_the_right_edge_is_dragged_to_the_depth(visitors):
-    page = settled(visitors("/?part=break"))
+@PLACES
+def test_the_right_edge_is_dragged_to_the_depth(visitors, path):
+    page = settled(visitors(path))
     edge = control(page, "slider", "Depth")
     box, last = edge.bounding_box(), block(page, 32).bounding_box()
     x, y = box["x"] + 4, box["y"] + box["height"] / 2
@@ -115,8 +120,9 @@ def test_the_right_edge_is_dragged_to_the_depth(visitors):
     assert edge.bounding_box()["x"] == pytest.approx(block(page, 12).bounding_box()["x"] + last["width"], abs=4)
 
 
-def test_keys_alone_break_a_net_and_keep_the_focus(visitors):
-    page = settled(visitors("/?part=break", reduced_motion="reduce"))
+@PLACES
+def test_keys_alone_break_a_net_and_keep_the_focus(visitors, path):
+    page = settled(visitors(path, reduced_motion="reduce"))
     shows(page, RunConfig())
     control(page, "switch", "residual").focus()
     page.keyboard.press("Space")
@@ -138,8 +144,9 @@ def test_keys_alone_break_a_net_and_keep_the_focus(visitors):
     assert page.evaluate("document.activeElement.ariaLabel").startswith("block 2:")
 
 
-def test_a_finger_breaks_a_net_on_a_phone(visitors):
-    page = settled(visitors("/?part=break", **PHONE))
+@PLACES
+def test_a_finger_breaks_a_net_on_a_phone(visitors, path):
+    page = settled(visitors(path, **PHONE))
     shows(page, RunConfig())
     targets = [control(page, "switch", name) for name in ("residual", "norm")]
     targets += [control(page, "slider", "Depth"), block(page, 1), block(page, 32)]
@@ -191,3 +198,46 @@ def test_a_depth_is_read_out_in_the_page_s_language(visitors):
     expect(edge).to_have_attribute("aria-valuetext", "2 个块")
     edge.press("ArrowLeft")
     expect(edge).to_have_attribute("aria-valuetext", "1 个块")
+
+
+def test_the_controls_address_and_back_follow_the_drawing(visitors):
+    page = settled(visitors("/playground"))
+    shows(page, RunConfig())
+    norm = page.get_by_role("combobox", name="Norm", exact=True)
+    sidebar = page.get_by_test_id("stSidebar")
+    control(page, "switch", "norm").click()
+    control(page, "switch", "residual").click()
+    shows(page, NEITHER)
+    until(page, lambda: address(page) == "/playground?residual=false&norm=none", "the net in the address")
+    expect(norm).to_have_value("none")
+    expect(sidebar.get_by_role("switch", name="Residual")).not_to_be_checked()
+    sidebar.get_by_text("Residual").click()
+    shows(page, RunConfig(norm="none"))
+    page.go_back()
+    shows(page, NEITHER)
+    page.reload()
+    shows(page, NEITHER)
+
+
+def test_an_opened_block_has_its_own_residual(visitors):
+    page = settled(visitors("/playground?depth=8"))
+    shows(page, RunConfig(depth=8))
+    opener = control(page, "button", "block 1")
+    opener.focus()
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("img", name="Block diagram: mlp, pre-norm")).to_be_in_viewport(ratio=0.99)
+    block(page, 5).hover()
+    control(page, "switch", "residual of block 5").click()
+    shows(page, RunConfig(depth=8, overrides=((5, "residual", False),)))
+    expect(block(page, 5)).to_have_attribute("aria-label", re.compile("without residual"))
+    control(page, "switch", "residual of block 5").click()
+    shows(page, RunConfig(depth=8))
+
+
+def test_what_a_rule_refuses_is_said_and_drawn_back(visitors):
+    page = settled(visitors("/playground?depth=8&stack=residual&placement=post-norm"))
+    control(page, "switch", "residual").click()
+    expect(page.locator(".player-readout.refused")).to_contain_text("residual is off")
+    expect(control(page, "switch", "residual")).to_have_attribute("aria-checked", "true")
+    control(page, "switch", "norm").click()
+    expect(page.locator(".player-readout.refused")).to_have_count(0)

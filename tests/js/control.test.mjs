@@ -10,8 +10,8 @@ const place = { appendChild: (el) => el }
 
 const edgeOf = (depth, changed) => {
   globalThis.document = { createElement: () => ({ style: {}, setAttribute() {} }) }
-  const control = new Control(place, changed)
-  control.declare({ depth, residual: true, norm: true, out: [], most: 40 })
+  const control = new Control(place, changed, () => {})
+  control.declare({ depth, residual: true, norm: true, out: [], own: null, most: 40, heard: 0 })
   return control.edge
 }
 
@@ -51,8 +51,8 @@ test("other keys at the edge are the browser's", () => {
 test("a net that is hidden, which has no width, has rows of blocks still", () => {
   globalThis.devicePixelRatio = 1
   const stack = Object.create(StackPanel.prototype)
-  Object.assign(stack, { panel: { net: { most: 40 }, blocks: [] }, measured: { width: 0, height: 474 }, fontSize: 11 })
-  Object.assign(stack, { canvas: { width: 0 }, row: { style: { setProperty() {} } } })
+  Object.assign(stack, { panel: { net: {}, blocks: [] }, control: { room: 40 }, measured: { width: 0, height: 474 } })
+  Object.assign(stack, { fontSize: 11, canvas: { width: 0 }, row: { style: { setProperty() {} } } })
   assert.equal(stack.plotArea().perRow, 1)
 })
 

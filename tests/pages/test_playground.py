@@ -424,17 +424,69 @@ def test_a_loss_to_stop_at_is_told_to_the_browser_and_stays_with_the_visitor():
     assert page.number_input(key="playground_stop_loss").value == 1.5
 
 
-def test_a_click_in_the_stack_switches_the_skip_of_that_block_off_and_on():
-    page = playground(**SMALL)
+def touched(page, asked=1, **net):
+    """The page after its drawing has asked for another net."""
     (stack,) = panels(page, "stack").values()
-    assert [block["skip"] for block in stack["blocks"]] == [1.0] * 4
-    says(page, {"toggled": [0, 3]}, part="over")
-    assert address(page)["overrides"] == "3.residual.false"
+    return says(page, {"choice": stack["net"] | net | {"asked": asked}}, part="over")
+
+
+def test_the_drawing_sets_the_fields_that_its_controls_show():
+    page = touched(playground(**SMALL, norm="rms norm"), residual=False, norm=False, out=[2], own=[[3, True]])
+    assert address(page) == SMALL | {
+        "residual": "false",
+        "norm": "none",
+        "overrides": "2.identity.true,3.residual.true",
+    }
+    assert [page.toggle(key="residual").value, page.selectbox(key="norm").value] == [False, "none"]
     (stack,) = panels(page, "stack").values()
-    assert [block["skip"] for block in stack["blocks"]] == [1.0, 1.0, 0.0, 1.0]
-    says(page, {}, part="over")  # a browser takes a click back once it is heard
-    says(page, {"toggled": [0, 3]}, part="over")
-    assert "overrides" not in address(page)
+    assert [(block["skip"], block["out"]) for block in stack["blocks"]] == [
+        (0, False),
+        (1, True),
+        (1, False),
+        (0, False),
+    ]
+    page = touched(page, 2, norm=True, out=[], own=[], depth=2)
+    assert address(page) == SMALL | {"residual": "false", "norm": "rms norm", "depth": "2"}, "the norm that it was"
+    (stack,) = panels(page, "stack").values()
+    assert (stack["net"]["heard"], stack["refused"]) == (2, "")
+
+
+def test_a_refused_touch_is_said_and_drawn_back():
+    page = playground(**SMALL, stack="residual", placement="post-norm")
+    before = address(page)
+    page = touched(page, residual=False)
+    (stack,) = panels(page, "stack").values()
+    assert stack["refused"].startswith("Stack residual (ResiDual) is made of residuals")
+    assert (stack["net"]["residual"], stack["net"]["heard"], address(page)) == (True, 1, before)
+    page = touched(page, 2, depth=3)
+    (stack,) = panels(page, "stack").values()
+    assert (stack["net"]["depth"], stack["refused"]) == (3, "")
+
+
+@pytest.mark.parametrize(
+    ("hide", "pictures"),
+    [
+        ("residual", {"residual", "own"}),
+        ("norm", {"norm"}),
+        ("depth", {"most"}),
+        ("overrides", {"out", "own"}),
+        ("residual,norm,depth,overrides", None),
+    ],
+)
+def test_what_a_link_hides_stays_a_picture(hide, pictures):
+    page = playground(**SMALL, hide=hide)
+    (stack,) = panels(page, "stack").values()
+    if pictures is None:
+        assert stack["net"] is None
+        return
+    assert {part for part, value in stack["net"].items() if value is None} == pictures
+    forged = {"depth": 2, "residual": False, "norm": False, "out": [1], "own": [[2, False]]}
+    shown = configuration(touched(page, **forged))
+    fields = {"residual", "norm", "depth", "overrides"} - set(hide.split(","))
+    cfg = RunConfig.from_query(SMALL)[0]
+    assert {name for name in vars(cfg) if getattr(shown, name) != getattr(cfg, name)} == fields
+    if "residual" in hide:
+        assert {key for _, key, _ in shown.overrides} == {"identity"}
 
 
 def test_a_preset_sets_the_whole_network_and_says_where_to_look_until_something_is_moved():

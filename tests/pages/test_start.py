@@ -149,7 +149,7 @@ def opened(**query):
 
 
 def chosen(page, **net):
-    return says(page, {"choice": {"depth": 32, "residual": True, "norm": True, "out": []} | net}, "net")
+    return says(page, {"choice": {"depth": 32, "residual": True, "norm": True, "out": [], "asked": 1} | net}, "net")
 
 
 def shown(page) -> RunConfig:
@@ -165,7 +165,8 @@ def test_a_chosen_net_is_in_its_link():
     assert address(page) == cfg.to_query() | {"part": "break"}
     assert shown(opened(**address(page))) == cfg
     (stack,) = panels(page, "stack", "net").values()
-    assert stack["net"] == {"depth": 7, "residual": False, "norm": False, "out": [2, 3], "most": 40}
+    drawn = {"depth": 7, "residual": False, "norm": False, "out": [2, 3], "own": None, "most": 40, "heard": 1}
+    assert stack["net"] == drawn
     assert [block["out"] for block in stack["blocks"]] == [False, True, True, False, False, False, False]
     assert address(chosen(page)) == {"part": "break"}
 
@@ -182,6 +183,7 @@ NOT_NETS = [
     {"out": [[1]]},
     {"out": ["1"]},
     {"out": [1] * 33},
+    {"asked": None},
 ]
 
 

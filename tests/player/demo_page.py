@@ -41,7 +41,7 @@ sites = plan(cfg).sites
 def block(of: RunConfig, at: int) -> list[Panel]:
     return [
         Headline(run=at, title=f"Verdict {at}"),
-        StackPanel(run=at, title=f"Signal and gradient, run {at + 1}", blocks=stack_blocks(of), toggles=True),
+        StackPanel(run=at, title=f"Signal and gradient, run {at + 1}", blocks=stack_blocks(of)),
     ]
 
 
@@ -74,17 +74,8 @@ else:
 
 counts = st.session_state
 counts["reruns"] = counts.get("reruns", 0) + 1
-
-
-def toggled(run: int, block: int) -> None:
-    counts["toggled"] = f"run {run}, block {block}"
-
-
-at = player("demo", runs, charts, reports=own["reports"] or "rest", keys=own["keys"], on_toggle=toggled)  # type: ignore[arg-type]
-st.caption(
-    f"Run {counts['reruns']} times; at step {at.step}, {'moving' if at.playing else 'resting'}; "
-    f"{counts.get('toggled', '')}"
-)
+at = player("demo", runs, charts, reports=own["reports"] or "rest", keys=own["keys"])  # type: ignore[arg-type]
+st.caption(f"Run {counts['reruns']} times; at step {at.step}, {'moving' if at.playing else 'resting'}")
 st.text_input("A field")
 st.button("Again")
 assert visitor_id()

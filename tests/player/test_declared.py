@@ -247,12 +247,6 @@ def test_what_a_browser_says_of_the_playhead_is_read_as_a_step_of_these_runs(mon
     assert player.playhead("one", [SMALL]).step == (SMALL.steps if step is None else step)
 
 
-@pytest.mark.parametrize("toggled", [None, 3, [], [0], [0, "1"], [False, True], [1, 1], [0, 0], [0, 1, 2], {"run": 0}])
-def test_a_click_that_no_browser_of_ours_would_report_is_not_handed_on(monkeypatch, toggled):
-    monkeypatch.setattr(player.st, "session_state", {"k": SimpleNamespace(toggled=toggled)})
-    player._pass_on_toggle("k", 1, lambda run, block: pytest.fail(f"{run} {block}"))
-
-
 # --- scripts ---
 
 

@@ -121,8 +121,8 @@ def forged(viewer: Viewer) -> Iterator[WidgetState]:
         {"at": {"step": 10**30, "playing": "yes", "runs": here}},
         {"at": {"step": -1, "playing": True, "runs": here}},
         {"at": {"step": "1", "runs": ["depth=9999"]}},
-        {"toggled": [0, 10**30]},
-        {"toggled": "all", "opened": -1},
+        {"choice": {"depth": 10**30, "asked": 1}},
+        {"choice": "all", "opened": -1},
     ):
         yield WidgetState(id=player, json_value=json.dumps(said))
 

@@ -21,7 +21,6 @@ from exhibits.instruments.landscape.numbers import (
 from models.content import Texts
 from models.spec import RunConfig
 from models.spec.parametrization import has_uniform_rates
-from models.spec.vocabulary import MANY_STREAMS
 
 WORDS = Texts("instruments/landscape")
 
@@ -156,8 +155,6 @@ def _draw_jacobian(panel: InstrumentPanel) -> None:
     panel.chart(spectrum_chart(measured.value.singular_values))
     panel.write(jacobian_sentence(measured.value.singular_values), bold=False)
     sentences = [WORDS("token", token=measured.value.token) if measured.cfg.tokens > 1 else WORDS("sample")]
-    if measured.cfg.stack in MANY_STREAMS:
-        sentences.append(WORDS("end of many streams"))
     if measured.cfg.stack in ("residual", "dlcl"):
         sentences.append(WORDS("end of residual") if measured.cfg.stack == "residual" else WORDS("end of dlcl"))
     if measured.value.samples > 1:
