@@ -330,7 +330,10 @@ const fillTrace = (declared, { hue, places }, moment) => {
     return { ...entry, name: entry.name.replace("{name}", shorten(log.name, 30)) }
   }
   const ended = log?.beside && !STEP_BINDINGS.includes(bind.kind) && moment.shown >= log.length
-  if (ended) return legendEntry({ ...trace, name: trace.name.replace(AT_STEP, "") }, `ended at step ${log.length - 1}`)
+  if (ended) {
+    const name = trace.name.replace(AT_STEP, "")
+    return { ...legendEntry({ ...trace, name }, `ended at step ${log.length - 1}`), mode: "markers" } // no line
+  }
   const filled = { ...FILL[bind.kind](trace, log, moment), beside: log?.beside }
   const { values } = filled
   if (!STEP_BINDINGS.includes(bind.kind) && !filled.cells) {

@@ -150,7 +150,7 @@ test("a run beside is drawn at the playhead, or says where it ended", () => {
   const shownAt = (step) => {
     const moment = momentOf(now, { shown: step, position: step })
     const { data } = fillFigure(both, { ...moment, logs: [now, beside] }, {})
-    return data.filter(({ mode }) => mode !== "markers").map(({ name, y }) => [name, ...y])
+    return data.filter(({ name }) => name !== "step {step}").map(({ name, y }) => [name, ...y])
   }
   assert.deepEqual(shownAt(1)[1], ["previous: plain, step 1", 7, 8, 9])
   assert.deepEqual(shownAt(2)[1], ["previous: plain: ended at step 1", null])
