@@ -41,7 +41,7 @@ def stack_nets(nets: Sequence[Net], tokens: int) -> Net:
         default = _stack_broadcasting if type(module) in NORM_TYPES else None
         build = builders.get(type(module), default)
         if build is not None:
-            net.set_submodule(name, build([one.get_submodule(name) for one in (net, *nets[1:])]))
+            net.set_submodule(name, build([member.get_submodule(name) for member in (net, *nets[1:])]))
     return net
 
 

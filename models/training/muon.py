@@ -40,7 +40,7 @@ class Muon:
         self, matrices: Sequence[Tensor], others: torch.optim.Optimizer, *, lr: float, weight_decay: float
     ) -> None:
         self.others = others
-        self.own: dict[str, Any] = {"params": list(matrices), "lr": lr, "rate": 1.0, "weight_decay": weight_decay}
+        self.hidden: dict[str, Any] = {"params": list(matrices), "lr": lr, "rate": 1.0, "weight_decay": weight_decay}
         self.moments = {p: torch.zeros_like(p) for p in matrices}
         for group in others.param_groups:
             group["rate"] = REST_OF_MUON
@@ -48,7 +48,7 @@ class Muon:
 
     @property
     def param_groups(self) -> list[dict[str, Any]]:
-        return [self.own, *self.others.param_groups]
+        return [self.hidden, *self.others.param_groups]
 
     @property
     def state(self) -> dict[Tensor, dict[str, Any]]:
@@ -62,7 +62,7 @@ class Muon:
     @torch.no_grad()
     def step(self) -> None:
         self.others.step()
-        lr, decay = self.own["lr"], self.own["weight_decay"]
+        lr, decay = self.hidden["lr"], self.hidden["weight_decay"]
         for p, m in self.moments.items():
             assert p.grad is not None
             m.lerp_(p.grad, 1 - MOMENTUM)

@@ -85,7 +85,7 @@ def gates_and_gains(net: Net) -> Gains:
     gains = [(name, getattr(part, "weight", None)) for name, part in norms]
     learned = [(name, gain) for name, gain in gains if isinstance(gain, Tensor) and gain.requires_grad]
     slopes = [(name, part.alpha.item()) for name, part in norms if isinstance(part, DynamicTanh | DynamicErf)]
-    scalars = [(one.resid_lambda.item(), one.x0_lambda.item()) for one in getattr(net.stream, "scalars", [])]
+    scalars = [(pair.resid_lambda.item(), pair.x0_lambda.item()) for pair in getattr(net.stream, "scalars", [])]
     return Gains(
         gates=_spreads([gate.gate if isinstance(gate, Gate) else None for gate in gates]),
         gain_names=tuple(name for name, _ in learned),

@@ -146,7 +146,7 @@ def _scalar_charts(measured: Measured[Health]) -> list[Figure]:
     scalars = measured.value.gains.scalars
     if not len(scalars):
         return []
-    series = [Series("resid_lambda, of x", scalars[:, 0]), Series("x0_lambda, of x0", scalars[:, 1], "other")]
+    series = [Series("λ, of the stream", scalars[:, 0]), Series("μ, of its start", scalars[:, 1], "other")]
     blocks = block_names(range(1, measured.cfg.depth + 1))
     title, guides = "Learned scalars by block", [0.0, 1.0]
     return [linear_profile(title=title, unit="λ", hue=SIGNAL, sites=blocks, series=series, guides=guides)]
