@@ -53,7 +53,9 @@ export class Headline {
     this.net = log?.link
     this.el.dataset.kind = log?.sentence("kind", step) ?? ""
     this.why.hidden = !brief // a recording's verdict has no short line
+    this.el.classList.toggle("whole", !brief)
     this.next.hidden = !this.panel.next
+    this.next.parentElement?.classList.toggle("leads", Boolean(this.panel.next))
     this.next.disabled = this.panel.next_step < 0
     this.next.classList.toggle("stale", moment.playing || (!this.next.disabled && step !== this.panel.next_step))
     setText(this.brief, brief || verdict)
