@@ -254,7 +254,7 @@ def brief_faults(trace: Trace, row: int, brief: str, verdict: str) -> Iterator[s
         yield "a short line of another kind"
     for name, sign, size in re.findall(r"(signal|gradient) ([×÷])([^\s]+?)[,.](?= |$)", brief):
         profile = trace.act_rms[row] if name == "signal" else trace.grad_rms[row, ::-1]
-        change = np.float64(profile[-1]) / np.float64(profile[0])
+        change = np.float64(profile[-1]) / np.float64(profile[0]) if profile.any() else 1.0  # 0 stays 0
         said = float(size.translate(DIGITS).replace(",", "").replace("·10", "e"))
         if not math.isclose(change if sign == "×" else 1 / change, said, rel_tol=0.06):
             yield "a short line of other sizes"
