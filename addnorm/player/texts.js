@@ -21,7 +21,10 @@ export class Headline {
     this.reasons = appendElement(place, "div", "player-reasons")
     this.reasons.id = `player-reasons-${++Headline.count}`
     this.reasons.hidden = true
-    for (const name of ["verdict", "hint", "note", "help"]) this[name] = appendElement(this.reasons, "p")
+    this.verdict = appendElement(this.reasons, "p")
+    this.hint = appendElement(this.reasons, "p")
+    this.note = appendElement(this.reasons, "p")
+    this.help = appendElement(this.reasons, "p")
     this.why.setAttribute("aria-controls", this.reasons.id)
     this.why.onclick = () => this.unfold(this.reasons.hidden)
     this.unfold(false)

@@ -94,7 +94,7 @@ def draw_instruments(view: View, playhead: Playhead, player: str) -> bool:
     if chosen is not None:
         session.set_widget(LOOK_DEEPER, True)
     with st.expander("Look deeper", key=LOOK_DEEPER, on_change=_fold) as folded:
-        return folded.open and _draw_cards(instruments, chosen, view, playhead, player)
+        return bool(folded.open) and _draw_cards(instruments, chosen, view, playhead, player)
 
 
 def _draw_cards(

@@ -21,7 +21,7 @@ def declared(name: str, cfg: RunConfig, most: int, parts: Collection[str] = PART
     return net | {"most": most if "depth" in parts else None, "heard": HEARD.of(name).get()}
 
 
-def asked(
+def chosen_net(
     name: str, cfg: RunConfig, fields: dict[str, Any], *, norm: str, most: int, parts: Collection[str] = PARTS
 ) -> RunConfig | None:
     """The net that a browser asks for in place of this one, with `norm` where it wants one; None if that is no net.

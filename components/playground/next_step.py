@@ -63,7 +63,7 @@ def _harder(cfg: RunConfig, came_from: RunConfig | None) -> NextStep:
     """A harder question to a net that has learned: without residuals, or deeper."""
     depth = 2 * cfg.depth
     deeper = {"depth": depth, "overrides": overrides_at_depth(arrangement_of(cfg), cfg.overrides, depth)}
-    questions = {TEXTS("cut"): {"residual": False}, TEXTS("deeper", depth=depth): deeper}
+    questions: dict[str, dict[str, Any]] = {TEXTS("cut"): {"residual": False}, TEXTS("deeper", depth=depth): deeper}
     for label, fields in questions.items():
         changed = {name: value for name, value in fields.items() if value != getattr(cfg, name)}
         if changed and not any_hidden(changed) and _fits(cfg, changed, came_from):

@@ -185,14 +185,14 @@ def _choose(fields: dict[str, Any]) -> None:
     """Shows the net that the drawing asks for, or says why not."""
     cfg, refusal = shown_config.last_good(), ""
     try:
-        asked = drawn_net.asked(NAME, cfg, fields, norm=LAST_NORM.get(), most=_most(cfg), parts=_touched_parts())
+        chosen = drawn_net.chosen_net(NAME, cfg, fields, norm=LAST_NORM.get(), most=_most(cfg), parts=_touched_parts())
     except ValueError as error:
-        asked, refusal = None, as_sentence(str(error))
-    if asked is not None:
-        refusal = budget_refusal(asked) or ""
+        chosen, refusal = None, as_sentence(str(error))
+    if chosen is not None:
+        refusal = budget_refusal(chosen) or ""
     REFUSED.put((cfg, refusal))
-    if asked is not None and not refusal:
-        _show(asked)
+    if chosen is not None and not refusal:
+        _show(chosen)
 
 
 def _show(cfg: RunConfig) -> None:

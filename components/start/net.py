@@ -94,7 +94,7 @@ def _net(depth: int, out: list[int], *, residual: bool, norm: bool) -> RunConfig
 def _choose(fields: dict[str, Any]) -> None:
     """Stores the net that the browser reports, in the session and the address; ignores what is none."""
     with suppress(ValueError):
-        cfg = drawn_net.asked(NAME, START_NET.get(), fields, norm=FIRST.norm, most=MAX_BLOCKS, parts=PARTS)
+        cfg = drawn_net.chosen_net(NAME, START_NET.get(), fields, norm=FIRST.norm, most=MAX_BLOCKS, parts=PARTS)
         if cfg is not None:
             START_NET.put(cfg)
             tour.mark_done("break")

@@ -325,8 +325,8 @@ def _draw_plan(plan: Plan) -> None:
 def _take_plan(widget: str, plans: Mapping[str, str] | None = None) -> None:
     """Puts the plan that was typed into a widget, or chosen there from `plans` by its name."""
     address.reapply_widgets()
-    said = str(session.widget_value(widget, ""))
-    _put_plan(said if plans is None else plans.get(said, ""))
+    text = str(session.widget_value(widget, ""))
+    _put_plan(text if plans is None else plans.get(text, ""))
 
 
 def _put_plan(text: str) -> None:

@@ -284,8 +284,8 @@ def verdicts(cfg: RunConfig, trace: Trace, row: int) -> list[Verdict]:
     """
     state = NetState(cfg, trace, row)
     if not state.finite:
-        said = "Not finite: some numbers have left the range of the machine."
-        return [Verdict("diverged", said, said)]
+        sentence = "Not finite: some numbers have left the range of the machine."
+        return [Verdict("diverged", sentence, sentence)]
     faults = [fault for fault in (_depth_fault(state), _large_update(state), _dead_units(state)) if fault]
     inert = _inert(state)
     if inert and (not faults or faults[0].kind == "borderline"):
@@ -553,8 +553,8 @@ def _optimizer_risks(state: NetState) -> Iterator[str]:
             yield f"the first step overshoots, to first order by {number(drop, 2)} times the loss"
     total = total_drop(cfg, state.trace)
     if total < (MIN_SPIRAL_DROP if cfg.task == "spiral" else MIN_TOTAL_DROP):
-        drop = f"{number(total, 2)} times itself, to first order"
-        yield f"the steps are too small, {cfg.steps} steps like the first lower the loss by only {drop}"
+        fall = f"{number(total, 2)} times itself, to first order"
+        yield f"the steps are too small, {cfg.steps} steps like the first lower the loss by only {fall}"
     spread, reach = guess_spread(cfg.task), logit_reach(cfg, state.trace, state.head_size)
     is_adam = cfg.optimizer in ADAM_LIKE
     to_undo = max(0.0, float(state.trace.loss[0]) - loss_of_guessing(cfg.task)) if spread and is_adam else 0.0
