@@ -61,6 +61,7 @@ MOVED = {
     "branch_dropout": 0.25,
     "stream_dropout": 0.125,
     "stack": "dlcl",
+    "streams": 3,
     "skip_repeats": 2,
     "init": "orthogonal",
     "init_gain": 2.0,
@@ -81,6 +82,8 @@ MOVED = {
 LATER = {"affine", "optimizer", "lr", "warmup", "schedule", "clip", "weight_decay", "decayed", "steps", "device"}
 BASE = {"depth": "3", "width": "16", "batch": "8", "steps": "40", "placement": "post-norm"}
 TRANSFORMER = {"net": "transformer", "heads": "2", "optimizer": "adam", "lr": "0.001"}
+# A field acts there: the head reads the sum of the streams, which a norm before it would scale back.
+ACTS = {"streams": {"stack": "mHC", "placement": "none", "norm": "none"}}
 
 pytestmark = pytest.mark.usefixtures("trainer_in_this_process")
 
@@ -118,7 +121,7 @@ OF_EACH_KIND = ("depth", "residual", "norm", "skip_scale", "seed")  # a slider, 
     ],
 )
 def test_a_moved_control_redraws_the_signal_and_writes_the_link(field):
-    base = BASE if "mlp" in knobs()[field][1].nets else BASE | TRANSFORMER
+    base = (BASE if "mlp" in knobs()[field][1].nets else BASE | TRANSFORMER) | ACTS.get(field, {})
     page = unfolded(playground(**base))
     before, value = now(page), MOVED[field]
     move(page, field, value)
