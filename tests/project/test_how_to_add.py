@@ -296,7 +296,7 @@ The RMS of the shortest and of the longest token of the batch at every site of t
         ),
         Edit(
             "components/playground/picture.py",
-            "    return [*texts, *drawn] if large else",
+            "    if not large:\n        return [*drawn, ",
             """    branches = figures.branches(plan(cfg).branches)
     drawn.append(Chart("Branch by depth", span=6, figure=branches, height=220, fit=fit))
 """,
