@@ -93,7 +93,7 @@ def test_a_trainer_that_cannot_start_is_given_up_with_a_sentence(visitors, monke
         page = visitors(link(seed=23), server=broken.url)
         expect(status(page)).to_contain_text("The trainer cannot run: it ended 5 times in a row")
         assert broken.health()["trainer"] == "failed"
-        assert page.get_by_role("switch", name="Residual").is_visible()
+        assert page.get_by_role("switch", name="Residual", exact=True).is_visible()
         start = visitors("/", server=broken.url)
         expect(status(start)).to_contain_text("The trainer cannot run: it ended 5 times in a row")
         expect(status(start)).to_contain_text("recorded")
@@ -225,7 +225,7 @@ def test_where_a_frame_denies_the_clipboard_the_link_is_shown_to_be_copied_by_ha
     app.get_by_role("figure", name=re.compile("^Signal by depth")).locator(".main-svg").first.wait_for()
     app.get_by_role("combobox", name="Norm").wait_for()
     app.get_by_text("Residual", exact=True).click()
-    expect(app.get_by_role("switch", name="Residual")).not_to_be_checked()
+    expect(app.get_by_role("switch", name="Residual", exact=True)).not_to_be_checked()
     copy, field = app.get_by_role("button", name="Copy link"), app.get_by_role("textbox", name="Copy this link:")
     until(page, lambda: "residual=false" in page.frames[1].evaluate("location.href"), "the address of the change")
     copy.click()
