@@ -49,8 +49,8 @@ BEGUN_AGAIN = """() => {
 }"""
 TRAIN, PAUSE, SCRUBBER = "Train", "Pause", "Step shown"
 PROGRAMMERS = re.compile(r"Traceback|\bNone is\b|\bundefined\b|\bnan\b|Page not found")
-# What a page says of its choices. No address keeps where a player stands: at which step, and at which block.
-PLAYED = re.compile(r"(Step|Block) shown")
+# What a page says of its choices. No address keeps where a player stands, nor which tried net lies over the run.
+UNKEPT = re.compile(r'(Step|Block) shown|step \d+" \[pressed\]')
 CHOSEN = re.compile(r'heading "|combobox "|\[checked\]|\[pressed\]|slider "|spinbutton "|textbox "')
 
 
@@ -255,7 +255,7 @@ class Person:
     def _chosen(self) -> list[str]:
         """Headings and what is chosen at this moment, as somebody hears them who cannot see the page."""
         lines = self.tab.locator("body").aria_snapshot().splitlines()
-        return [line.strip(" -:") for line in lines if CHOSEN.search(line) and not PLAYED.search(line)]
+        return [line.strip(" -:") for line in lines if CHOSEN.search(line) and not UNKEPT.search(line)]
 
     @property
     def choices(self) -> list[str]:

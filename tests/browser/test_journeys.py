@@ -219,7 +219,7 @@ def test_every_control_of_the_sidebar_is_moved_once_and_back_undoes_each(person)
 def test_on_a_phone_a_net_is_trained_scrubbed_and_looked_into(person):
     visitor = person("Playground", SMALL + "&seed=32", **PHONE).trains(last=STEPS).reads("done")
     assert visitor.scrubs("Home") == 0
-    visitor.picks("Stream and branches")
+    visitor.folds("Look deeper").picks("Stream and branches")
     visitor.reads("Measured at step 0.")
     expect(visitor.tab.get_by_role("heading", name="Stream and branches")).to_be_visible()
     assert visitor.tab.evaluate("document.documentElement.scrollWidth") <= PHONE["viewport"]["width"]
