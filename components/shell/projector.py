@@ -9,9 +9,8 @@ CHART_SCALE = 1.45  # enlarges type, lines and markers of charts
 # Heights in pixels on a screen of 1280x720.
 FULL_CHART_HEIGHT = 320  # a chart that fills the rest of the screen
 STACK_HEIGHT = 116  # the picture of the blocks
-LOSS_HEIGHT = 172  # the loss in the player
+LOSS_HEIGHT = 145  # a loss: a fifth of the screen
 CHART_HEIGHT_BELOW_STACK = 174  # charts below stack and loss
-SMALL_LOSS_HEIGHT = 145  # a small loss: a fifth of the screen
 
 SPEED = "25 steps/s"  # of the player, unless the visitor chooses another
 PLAYER_KEYS_HINT = "Space plays and pauses, → steps, R resets."

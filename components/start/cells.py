@@ -117,6 +117,6 @@ def _sample_paths(cells: Sequence[int], runs: Sequence[int], *, asks: Sequence[i
 def _loss_panels(run: int, cell: Combination, outcome: str, *, large: bool) -> list[Panel]:
     """A cell's title with its outcome, and its loss curve; they stand under its digits."""
     diverged = "" if is_hidden("verdict") else BLOWS_UP
-    height = projector.SMALL_LOSS_HEIGHT if large else CURVE_HEIGHT
+    height = projector.LOSS_HEIGHT if large else CURVE_HEIGHT
     curve = Curve(f"Loss, {cell.title.lower()}", run, SPAN, 1, level=guessing_loss(cell.cfg), height=height)
     return [RunHeading(cell.title, run, SPAN, 0, outcome=outcome, divergence=diverged), curve]

@@ -114,7 +114,7 @@ def _panels(cfg: RunConfig, run: int) -> list[Panel]:
     is_projected = projector.is_on()
     curve_height = FIRST_CURVE_HEIGHT if is_first else CURVE_HEIGHT
     if is_projected:
-        curve_height = projector.SMALL_LOSS_HEIGHT
+        curve_height = projector.LOSS_HEIGHT
     stack_height = FIRST_STACK_HEIGHT if is_first else STACK_HEIGHT
     span = COLUMNS if is_first else half
     curve = Curve("Loss", run, half, level=guessing_loss(cfg), height=curve_height)

@@ -60,6 +60,8 @@ def test_player_and_charts_stand_on_a_projector_without_scrolling_and_in_large_t
 def test_the_open_block_of_a_transformer_lies_over_nothing_on_a_projector(visitors, width, height):
     how = {"viewport": {"width": width, "height": height}}
     page = drawn(visitors(link(net="transformer", view="projector"), **how), *PROFILES)
+    page.locator(".player-headline:not(:empty)").first.wait_for()
+    page.get_by_role("button", name="block 1", exact=True).click()
     title, block, verdict = (page.locator(one).first for one in ("h1", ".player-opened svg", ".player-headline"))
     padding = title.evaluate("el => parseFloat(getComputedStyle(el).paddingBottom)")
     above = title.bounding_box()
