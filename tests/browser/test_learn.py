@@ -1,5 +1,7 @@
 """A lesson in a real browser: by keyboard from guess to verdict, left and found again where it was."""
 
+from playwright.sync_api import expect
+
 from tests.browser.page import button, press, settled, until
 
 
@@ -97,9 +99,9 @@ def test_the_frame_of_a_page_and_its_charts_are_in_the_language_of_the_visit(vis
         "步",
         "全速",
     ]
-    page.get_by_role("figure", name="梯度随深度的变化，图").get_by_text("梯度随深度的变化").wait_for()
     page.get_by_role("link", name="实验台", exact=True).first.click()
-    page.get_by_role("slider", name="深度").wait_for()
+    expect(page.get_by_role("slider", name="深度")).to_have_count(2)  # of the controls and of the drawing
+    page.get_by_role("figure", name="梯度随深度的变化，图").get_by_text("梯度随深度的变化").wait_for()
 
 
 def test_a_press_on_a_language_changes_all_that_stands_on_the_page(visitors):
