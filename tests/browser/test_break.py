@@ -15,7 +15,7 @@ from tests.browser.person import Person
 PLACES = pytest.mark.parametrize("path", ["/?part=break", "/playground"], ids=["start", "playground"])
 NEITHER = RunConfig(residual=False, norm="none")
 TRAIN = "Train this net"
-VANISHES = "Gradient ÷47,000 from block 32 to 1; digits vanish."
+VANISHES = "Vanishing: signal ÷62,000, gradient ÷64,000."
 
 
 def control(page: Any, role: str, name: str) -> Any:

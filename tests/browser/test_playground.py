@@ -270,7 +270,7 @@ def test_everything_has_the_name_that_people_and_tools_go_by(visitors):
     page = drawn(visitors(link(seed=11)))
     for name in ("Train", "Step", "Reset"):
         expect(button(page, name)).to_have_count(1)
-    expect(page.get_by_role("switch", name="Residual")).to_have_count(1)
+    expect(page.get_by_role("switch", name="Residual", exact=True)).to_have_count(1)
     page.get_by_text("Network", exact=True).click()
     for name in ("Placement", "Norm", "Activation", "Initialisation"):
         expect(page.get_by_role("combobox", name=name, exact=True)).to_have_count(1)

@@ -110,7 +110,7 @@ def test_a_tried_net_is_loaded_by_key(compared):
     expect(load).to_be_focused()
     page.keyboard.press("Enter")
     page.wait_for_url(lambda url: "residual" not in url)
-    expect(page.get_by_role("switch", name="Residual")).to_be_checked()
+    expect(page.get_by_role("switch", name="Residual", exact=True)).to_be_checked()
     expect(over(page, "residual off")).to_have_attribute("aria-pressed", "true")
     train(page)
     until(page, lambda: line(page, "Signal by depth") == trained["Signal by depth"], "the same run")
