@@ -257,13 +257,13 @@ def test_the_teachers_controls_change_and_train_every_screen(secure, browsers):
     for page in (wall, student):
         drawn(page, "Loss")
     settled(teacher)
-    teacher.get_by_role("switch", name="Residual").press("Space")
+    teacher.get_by_role("switch", name="Residual", exact=True).press("Space")
     for page in (wall, student):
         until(page, lambda page=page: "residual=false" in address(page), "no residual")
     choose(settled(teacher), "Placement", "post-norm")
     for page in (wall, student):
         until(page, lambda page=page: "placement=post-norm" in address(page), "another placement")
-    settled(wall).get_by_role("switch", name="Residual").press("Space")
+    settled(wall).get_by_role("switch", name="Residual", exact=True).press("Space")
     until(student, lambda: "residual" not in address(student), "the residual again")
     expect(teacher.get_by_text("Shown now")).not_to_contain_text("residual")
     expect(wall.get_by_text("T trains on every screen")).to_be_visible()
@@ -285,7 +285,7 @@ def test_a_driven_comparison_changes_one_net_and_trains_everywhere(secure, brows
         return [*query["a"], *query["b"]]
 
     teacher.get_by_role("radio", name="B", exact=True).check(force=True)
-    settled(teacher).get_by_role("switch", name="Residual").press("Space")
+    settled(teacher).get_by_role("switch", name="Residual", exact=True).press("Space")
     for page in (wall, student):
         until(page, lambda page=page: ["residual=false" in net for net in nets(page)] == [False, True], "B without it")
     settled(teacher).get_by_role("radio", name="all", exact=True).check(force=True)
