@@ -189,7 +189,7 @@ def test_a_page_that_is_run_while_it_plays_hears_where_the_playhead_rests_even_w
 
 OVERTAKEN = """async ({ script, data, kept }) => {
     const address = performance.getEntriesByType("resource").find(({ name }) => name.endsWith("/player.js")).name
-    const { mount } = await import(address.replace("player.js", `${script}.js`))
+    const { mount } = (await import(address))[script]
     const place = document.createElement("div")
     place.innerHTML = `<div class="${script === "player" ? "player" : "static-chart"}"></div>`
     if (script === "player") place.firstChild.innerHTML = document.querySelector(".player").innerHTML
@@ -215,7 +215,7 @@ OVERTAKEN = """async ({ script, data, kept }) => {
     return [Boolean(before), same, length, plays]
 }"""
 PLAYER = {
-    "name": "mounted", "ticket": "", "runs": [{"link": "", "seeds": 1, "last": 9}],
+    "name": "mounted", "ticket": "", "beside": [], "runs": [{"link": "", "seeds": 1, "last": 9}],
     "panels": [{"kind": "heading", "key": "one", "title": "Mounted", "run": 0, "span": 12, "row": 0}],
     "at": [0, False], "reports": "never", "keys": "", "scenes": [], "facts": [], "names": [], "start": "now", "messages": [],
     "badge_help": {},
