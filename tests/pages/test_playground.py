@@ -62,6 +62,8 @@ MOVED = {
     "stream_dropout": 0.125,
     "stack": "dlcl",
     "streams": 3,
+    "mixing_noise": 0.25,
+    "sinkhorn": 0,
     "skip_repeats": 2,
     "init": "orthogonal",
     "init_gain": 2.0,
@@ -82,8 +84,10 @@ MOVED = {
 LATER = {"affine", "optimizer", "lr", "warmup", "schedule", "clip", "weight_decay", "decayed", "steps", "device"}
 BASE = {"depth": "3", "width": "16", "batch": "8", "steps": "40", "placement": "post-norm"}
 TRANSFORMER = {"net": "transformer", "heads": "2", "optimizer": "adam", "lr": "0.001"}
-# A field acts there: the head reads the sum of the streams, which a norm before it would scale back.
-ACTS = {"streams": {"stack": "mHC", "placement": "none", "norm": "none"}}
+# Fields act there: the head reads the sum of the streams, which a norm before it would scale back, and what mixes the
+# streams leaves their mean alone once Sinkhorn has balanced it.
+MIXED = {"stack": "mHC", "placement": "none", "norm": "none"}
+ACTS = {"streams": MIXED, "mixing_noise": MIXED | {"sinkhorn": "0"}, "sinkhorn": MIXED | {"mixing_noise": "0.5"}}
 
 pytestmark = pytest.mark.usefixtures("trainer_in_this_process")
 

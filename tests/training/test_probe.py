@@ -83,7 +83,7 @@ def row_by_hand(run: Run) -> dict[str, np.ndarray]:
     }
 
 
-SINGLE_STREAM = [name for name in ARRANGEMENTS if name not in ("ResiDual", "DLCL")]
+SINGLE_STREAM = [name for name in ARRANGEMENTS if RunConfig.arranged(name).stack == "single"]
 
 
 @both_nets
