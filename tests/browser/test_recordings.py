@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from playwright.sync_api import expect
 
 from addnorm.recording import Recording, read
 from addnorm.words import verdict
@@ -55,7 +56,7 @@ def test_a_recording_is_opened_played_left_found_again_reloaded_and_shared(visit
     choose(page, "Recording", "run.jsonl")
     shows(drawn(page, *DEPTH), recording, STEPS - 1)
     assert "run.jsonl, Sequential, " in status(page).inner_text()
-    page.get_by_text(verdict(recording, STEPS - 1)).wait_for()
+    expect(page.locator(".player-headline")).to_contain_text(verdict(recording, STEPS - 1))
     assert len(line(page, "Loss")) == STEPS
     names = [site.name for site in recording.sites]
     assert chart(page, DEPTH[0]).evaluate("el => [...el.data[0].text]") == names
