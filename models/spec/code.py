@@ -12,6 +12,7 @@ Name = Callable[[str], str]  # slot -> its name in the code, such as "norm_in" -
 
 SLOTS = ("norm_in", "norm_mid", "norm_out", "norm_add")
 DROPOUTS = ("drop_branch", "drop_stream")
+MAX_BRANCH_CHARS = 75  # a longer branch has a line of its own
 # Positions added to attention's scores: class in `models.nets.branches`, and name in the code of a block.
 RELATIVE = {"relative bias": ("RelativeBias", "relative_bias"), "alibi": ("Alibi", "alibi")}
 MATRIX_PATHS = {"W": "w", "W1": "w1", "W2": "w2", "Wq": "w_q", "Wk": "w_k", "Wv": "w_v", "Wo": "w_o"}
@@ -198,7 +199,8 @@ def _stream_lines(cfg: RunConfig, sublayer: SublayerPlan, number: str) -> list[s
     if sublayer.repeats > 1:
         once = sum_code(cfg, sublayer, name, branch)
         return [f"once = {once}", f"x = {sum_code(cfg, sublayer, name, 'once', 'norm_again')}"]
-    return [f"x = {sum_code(cfg, sublayer, name, branch)}"]
+    lines, branch = ([f"f = {branch}"], "f") if len(branch) > MAX_BRANCH_CHARS else ([], branch)
+    return [*lines, f"x = {sum_code(cfg, sublayer, name, branch)}"]
 
 
 def _function_code(cfg: RunConfig, sublayer: SublayerPlan, name: Name, inner: str) -> str:

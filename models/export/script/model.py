@@ -7,6 +7,7 @@ from models.spec import RunConfig, plan
 from models.spec.code import (
     CONNECTIONS,
     DROPOUTS,
+    MAX_BRANCH_CHARS,
     RELATIVE,
     branch_code,
     connection_code,
@@ -192,7 +193,8 @@ def _sublayer_class(cfg: RunConfig, name: str, sublayer: SublayerPlan) -> str:
         init_lines.append("self.l = l")
     if cfg.stack in CONNECTIONS:
         return _connected_class(cfg, name, branch, init_lines, argument)
-    if cfg.stack == "residual" or (sublayer.skip and cfg.skip_scale != 1):
+    is_long = len(branch) > MAX_BRANCH_CHARS
+    if is_long or cfg.stack == "residual" or (sublayer.skip and cfg.skip_scale != 1):
         # The branch comes first, as in the app: the forward order fixes the order in which autograd sums gradients.
         branch, forward_lines = "branch", [f"branch = {branch}"]
     title = "The stream plus the branch." if sublayer.skip else "The branch alone: nothing carries the stream past it."
