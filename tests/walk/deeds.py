@@ -6,15 +6,18 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any
 
+from components.labs.entrance import BOXES
 from tests.walk.checks import Done
 
 MOMENT = 3_000  # milliseconds that a person tries to press something
 TWICE = 0.05  # of the presses, a double click
-# Buttons and lists that lead to another page, part, lesson, example or instrument; an icon may be a word before.
+# Buttons and lists that lead to another page, part, lesson, example or instrument, and the boxes of the labs' picture;
+# an icon may be a word before.
 WAYS = re.compile(
     r"^\W*(?:(?:home|[a-z]+_[a-z_]+)\s+)?"
     r"(next|previous|compare|open\b|part\b|look closer|instruments|lesson|error$|topic|search|see also|term$|map$"
-    r"|begin|start over|load|try|show it|navigate to home|examples?$|prepared comparison|bring|set up)",
+    r"|begin|start over|load|try|show it|navigate to home|examples?$|prepared comparison|bring|set up"
+    rf"|(?:{'|'.join(map(re.escape, BOXES))})$)",
     re.IGNORECASE,
 )
 NUMBERS = ("0", "1", "-3", "2.5", "999999999", "1e-9", "1e9", "-", "")

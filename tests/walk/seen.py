@@ -39,7 +39,7 @@ READ = """() => {
   }))
   return {
     address: location.href,
-    headings: all("h1, h2, h3", main ?? document).filter((e) => !e.closest("figure")).map((e) => e.innerText.split("\\n")[0].trim()),
+    headings: all("h1, h2, h3", main ?? document).filter((e) => !e.closest("figure, .player")).map((e) => e.innerText.split("\\n")[0].trim()),
     texts: [
       ...texts(`${id("stMarkdownContainer")}, ${id("stAlertContainer")}, ${id("stDialog")}`),
       ...all("text.gtitle, .annotation-text, .legendtext, .xtitle, .ytitle").map((e) => e.textContent),
@@ -106,7 +106,7 @@ class Seen:
     @property
     def place(self) -> dict[str, str]:
         """Where one is: the page, its first headings, and the part, lesson, example or instrument that is chosen."""
-        heads = {f"heading {at + 1}": text for at, text in enumerate(self.headings[:SHOWN])}
+        heads = {f"heading {at + 1}": text.partition(":")[0] for at, text in enumerate(self.headings[:SHOWN])}
         return {"page": self.path} | heads | {name: self.main[name] for name in PLACES if name in self.main}
 
 
