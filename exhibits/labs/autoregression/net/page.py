@@ -1,6 +1,7 @@
 """The autoregression lab: a small transformer trained here, which continues a prompt."""
 
 from dataclasses import dataclass
+from functools import cache
 from typing import Annotated
 
 import numpy as np
@@ -47,6 +48,13 @@ class NetOfTask(Settings):
     steps: Annotated[int, Knob("Training steps", low=50, high=3000, step=50)] = 1000
 
 
+@cache
+def affordable(task: str) -> tuple[str, ...]:
+    """The arrangements whose largest net here is within the budget."""
+    most = {name: int(knob.high) for name, (_, knob) in NetOfTask.knobs().items()}
+    return tuple(name for name in ARRANGEMENTS if budget_refusal(configuration(task, name, **most)) is None)
+
+
 def draw() -> None:
     cfg = draw_controls()
     if cfg is not None:
@@ -61,7 +69,8 @@ def draw_controls() -> RunConfig | None:
         defaults = LabNet(task=example.task)
         task = form.draw(LabNet, KEY, defaults, only=["task"]).task
         st.caption(as_sentence(TASKS[task].description))
-        arrangement = form.draw(LabNet, KEY, defaults, only=["arrangement"]).arrangement
+        legal = {"arrangement": affordable(task)}
+        arrangement = form.draw(LabNet, KEY, defaults, only=["arrangement"], legal=legal).arrangement
         size = form.draw(NetOfTask, KEY, NetOfTask(NETS[task].depth, NETS[task].steps), variant=task)
     keep_prompt(task, example)
     cfg = configuration(task, arrangement, size.depth, size.steps)

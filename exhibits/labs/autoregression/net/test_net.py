@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from components.player.feed import text_json
-from exhibits.labs.autoregression.net.page import EXAMPLES, NETS, configuration
+from exhibits.labs.autoregression.net.page import EXAMPLES, NETS, affordable, configuration
 from models.insight.baseline import loss_of_guessing
 from models.instruments.generation import continuation
 from models.service.recorded_text import first_config, recorded_text
@@ -21,7 +21,8 @@ SIXTEEN = "3 1 4 1 5 9 2 6 5 3 5 8 9 7 9 3"
 
 @pytest.mark.parametrize("task", NETS)
 def test_every_task_and_arrangement_makes_a_net_that_the_budget_allows(task):
-    for arrangement in ARRANGEMENTS:
+    assert set(ARRANGEMENTS) - set(affordable(task)) <= {"mHC"}
+    for arrangement in affordable(task):
         assert budget_refusal(configuration(task, arrangement, 8, 3000)) is None
         assert configuration(task, arrangement, 3, 100).mask == "causal"
 
