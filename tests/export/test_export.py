@@ -35,7 +35,7 @@ def trained(cfg: RunConfig) -> Trace:
 
 @pytest.mark.parametrize("arrangement", ARRANGEMENTS)
 def test_a_configuration_survives_export_and_import(arrangement: str) -> None:
-    cfg = RunConfig.arranged(arrangement, depth=9, lr=0.3, seed=12, affine=False, skip_scale="1/sqrt(2)")
+    cfg = RunConfig.arranged(arrangement, depth=9, lr=0.3, seed=12, affine=False, branch_scale="1/sqrt(2)")
     assert configuration_from(configuration_json(cfg)) == (cfg, [])
 
 
