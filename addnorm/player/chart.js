@@ -155,6 +155,7 @@ export const themeOf = (el) => {
 export class Chart {
   /** @type {object | undefined} plotly's configuration, which declares its buttons */
   config
+  clearings = 0 // how often the chart was cleared
 
   // `plotted(margins)` is called once a chart that the slider covers is drawn, with the pixels around its plot.
   constructor(place, { plotted = (_margins) => {} } = {}) {
@@ -281,11 +282,12 @@ export class Chart {
     }
     const isFirst = !this.isPlotted
     this.isPlotted = true
-    // Plotly draws asynchronously, and fails if the chart has been cleared in the meantime.
+    const clearings = this.clearings
+    // Plotly draws asynchronously, and fails if the chart has been cleared in the meantime, though drawn again since.
     Plotly.react(this.el, this.input.data, this.input.layout, isFirst ? this.plotlyConfig(Plotly) : undefined).then(
-      () => panel.scrubs && this.isPlotted && this.plotted(this.el._fullLayout._size),
+      () => panel.scrubs && clearings === this.clearings && this.plotted(this.el._fullLayout._size),
       (error) => {
-        if (this.isPlotted) throw error
+        if (clearings === this.clearings) throw error
       },
     )
     if (isFirst) this.listen()
@@ -306,6 +308,7 @@ export class Chart {
   clear(Plotly) {
     if (this.isPlotted) Plotly?.purge(this.el)
     this.isPlotted = false
+    this.clearings++
     this.input = undefined
     this.figure = undefined
     this.alt.textContent = ""

@@ -62,7 +62,7 @@ export class Headline {
     this.next.disabled = this.panel.next_step < 0
     this.next.classList.toggle("stale", moment.playing || (!this.next.disabled && step !== this.panel.next_step))
     setText(this.brief, brief || verdict)
-    setText(this.verdict, verdict)
+    setText(this.verdict, brief && verdict)
     setText(this.hint, step === 0 ? this.panel.hint : "")
     this.keepHeight(this.el)
     this.keepHeight(this.reasons)
