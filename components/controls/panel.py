@@ -137,8 +137,9 @@ def _draw_field(name: str, knob: Knob) -> None:
     options: dict[str, Any] = {"persist_state": "session", "disabled": _has_no_effect(name)}
     control = knob.control
     if name == "task":
-        control, options = "pills", options | {"format_func": task_pictures.label, "width": "stretch"}
-        options["help"] = f"{as_sentence(TASKS[str(session.field('task'))].description)} {field_help(name)}"
+        control, options = "pills", options | {"format_func": task_pictures.labels().get, "width": "stretch"}
+        if chosen := TASKS.get(str(session.field(name))):  # a forged browser can choose none
+            options["help"] = f"{as_sentence(chosen.description)} {field_help(name)}"
     if name in ON_CHANGE:
         options["on_change"] = ON_CHANGE[name]
     draw_widget(name, session.field(name, 1.0), key=name, control=control, **options)

@@ -17,15 +17,22 @@ IMAGES = 3  # in a row
 _pictures: dict[str, str] = {}  # by task, for everybody
 
 
-def label(task: str) -> str:
-    """A task's name after its picture, as Markdown; the name alone until a trainer is there."""
+def labels() -> dict[str, str]:
+    """The tasks' names after their pictures, as Markdown; the names alone until a trainer is there.
+
+    To be asked once for a drawing: Streamlit takes a choice whose label changes while it is drawn for none.
+    """
     if not _pictures and trainer().status().state == "ready":
         answer = trainer().ask(TASK_EXAMPLES, RunConfig(), WAIT_SECONDS)
         if answer is not None and answer.value is not None:
-            _pictures.update({name: picture(name, answer.value) for name in TASKS})
-    if task not in _pictures:
+            _pictures.update({task: picture(task, answer.value) for task in TASKS})
+    return {task: _label(task, _pictures.get(task)) for task in TASKS}
+
+
+def _label(task: str, svg: str | None) -> str:
+    if svg is None:
         return task
-    source = quote(_pictures[task], safe="/,='")
+    source = quote(svg, safe="/,='")
     return f"![](data:image/svg+xml,{source}) {task}"
 
 

@@ -2,6 +2,7 @@
 
 import json
 import re
+from itertools import count
 
 import numpy as np
 import pytest
@@ -9,11 +10,14 @@ from streamlit.proto.WidgetStates_pb2 import WidgetState
 from streamlit.testing.v1 import AppTest
 
 from addnorm.words import number
+from components.controls import task_pictures
 from components.player.feed import frame_json
 from components.playground.presets import PRESETS, preset_hint
 from components.playground.tried import MAX_NETS
 from models.insight.sentences import sentences_at
+from models.instruments.task_examples import task_examples
 from models.service.client import trainer
+from models.service.interface import Answer, Status
 from models.service.worker_process import ROOT
 from models.spec import ARRANGEMENTS, TASKS, RunConfig, knobs
 from models.spec.arrangements import architecture_fields
@@ -169,6 +173,25 @@ def test_one_control_shows_where_the_norm_sits(path):
     assert arranged(page) == "custom"
     hidden = by_link(path, **SMALL, hide="arrangement")
     assert "placement" in [box.key for box in hidden.selectbox], "nothing else shows it"
+
+
+@pytest.mark.parametrize("at", [1, *(1 + k * len(TASKS) for k in (1, 2, 3))])
+def test_a_task_stays_chosen_whenever_its_picture_comes(monkeypatch, at):
+    page, asked = playground(**SMALL), count(1)
+
+    class Busy:
+        def status(self):
+            return Status("ready", "")
+
+        def ask(self, *_):
+            return Answer(task_examples()) if next(asked) >= at else None
+
+    monkeypatch.setattr(task_pictures, "_pictures", {})
+    monkeypatch.setattr(task_pictures, "trainer", Busy)
+    for _ in range(at):
+        sound(page.run())
+        assert configuration(page).task == "digits"
+    assert task_pictures.labels()["digits"].endswith(") digits")
 
 
 def test_a_net_brings_a_task_and_an_optimiser_that_suit_it():
