@@ -9,7 +9,7 @@ from components.controls import form
 from components.shell import session
 from components.shell.link import field_help
 from models.content import phrase
-from models.spec import knobs
+from models.spec import RunConfig, knobs
 from models.spec.settings import run_knob
 
 MAX_SCALE_LENGTH = 40  # characters of a typed scale
@@ -61,8 +61,10 @@ def draw_field(
 
 
 def parse_value(name: str, value: Any) -> Any:
-    """The field's value from its widget's; a typed scale becomes a number if it is one."""
+    """The field's value from its widget's: a typed scale is a number if it is one, no choice the field's default."""
     types, _ = knobs()[name]
+    if value is None and type(None) not in types:  # a browser that is not ours can send it
+        return getattr(RunConfig, name)
     if isinstance(value, str) and float in types:
         try:
             return float(value[:MAX_SCALE_LENGTH])

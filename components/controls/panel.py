@@ -109,7 +109,7 @@ def values() -> dict[str, Any]:
 
 
 def _draw_fields(container: DeltaGenerator, names: Iterable[str], differing_texts: Mapping[str, str]) -> None:
-    net = str(session.field("net", "mlp"))
+    net = values()["net"]
     with container:
         for name in names:
             _, knob = knobs()[name]
@@ -138,8 +138,7 @@ def _draw_field(name: str, knob: Knob) -> None:
     control = knob.control
     if name == "task":
         control, options = "pills", options | {"format_func": task_pictures.labels().get, "width": "stretch"}
-        if chosen := TASKS.get(str(session.field(name))):  # a forged browser can choose none
-            options["help"] = f"{as_sentence(chosen.description)} {field_help(name)}"
+        options["help"] = f"{as_sentence(TASKS[values()[name]].description)} {field_help(name)}"
     if name in ON_CHANGE:
         options["on_change"] = ON_CHANGE[name]
     draw_widget(name, session.field(name, 1.0), key=name, control=control, **options)
@@ -169,7 +168,7 @@ def _has_no_effect(name: str) -> bool:
 def _adapt_to_net() -> None:
     """Sets a task, a depth and an optimiser that suit the new net."""
     reapply_widgets()
-    net = str(session.field("net"))
+    net = values()["net"]
     put(NET_DEFAULTS[net] | SCENES[net])
     _adapt_to_depth()
 

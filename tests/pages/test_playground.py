@@ -194,6 +194,14 @@ def test_a_task_stays_chosen_whenever_its_picture_comes(monkeypatch, at):
     assert task_pictures.labels()["digits"].endswith(") digits")
 
 
+@pytest.mark.parametrize("field", ["net", "task"])
+def test_no_choice_is_the_default(field):
+    page = playground(**SMALL)
+    page.get_by_key(field).set_value(None)
+    assert all(now(sound(page.run())))
+    assert field not in address(page)
+
+
 def test_a_net_brings_a_task_and_an_optimiser_that_suit_it():
     page = playground()
     move(page, "net", "transformer")
