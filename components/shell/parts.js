@@ -9,6 +9,7 @@
   const VISITOR_EVENTS = ["wheel", "touchstart", "keydown", "pointerdown"] // that end the scrolling
 
   let stopScrolling = () => {}
+  let isArriving = false // on another page, whose query may come after its path
   let lastPressed // the expander that the visitor pressed last
 
   const pane = () => document.querySelector("[data-testid=stMain]")
@@ -72,10 +73,18 @@
     history[method] = (state, title, address) => {
       const before = location.pathname
       change(state, title, address)
-      if (location.pathname !== before) arrive(location.href)
+      isArriving ||= location.pathname !== before
+      if (isArriving) arrive(location.href)
     }
   }
-  window.addEventListener("popstate", () => stopScrolling())
+  const stay = () => {
+    isArriving = false
+  }
+  for (const kind of VISITOR_EVENTS) window.addEventListener(kind, stay, { capture: true })
+  window.addEventListener("popstate", () => {
+    stay()
+    stopScrolling()
+  })
   window.addEventListener("click", ({ target }) => {
     if (target instanceof Element) lastPressed = target.closest("summary") ?? lastPressed
   })

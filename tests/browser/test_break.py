@@ -82,6 +82,22 @@ def test_a_visitor_breaks_a_net_and_finds_it_again(visitors):
     assert visitor.address == "/playground?residual=false&norm=none"
 
 
+# Path and query of another page, which Streamlit tells a browser apart from each other.
+ARRIVES = """() => {
+    history.pushState(null, "", "/glossary")
+    history.pushState(null, "", "/")
+    history.replaceState(null, "", "/?part=break")
+}"""
+
+
+def test_a_part_is_scrolled_to_whenever_it_is_named(visitors):
+    page = settled(visitors("/"))
+    heading = page.get_by_role("heading", name="Break it yourself")
+    expect(heading).not_to_be_in_viewport()
+    page.evaluate(ARRIVES)
+    expect(heading).to_be_in_viewport()
+
+
 @PLACES
 def test_a_block_is_taken_out_and_put_back(visitors, path):
     page = visitors(path)
