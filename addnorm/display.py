@@ -13,6 +13,7 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from addnorm.extras import optional
 from addnorm.format import BLOCK_SERIES, SITE_SERIES
 
 if TYPE_CHECKING:
@@ -83,18 +84,14 @@ class Display:
 
     def frame(self, per: Per = "site") -> pd.DataFrame:
         """A pandas table with a row per step and site, per step and block of weights, or per step."""
-        try:
-            import pandas as pd
-        except ImportError:
-            raise ImportError("`frame` needs pandas: pip install pandas.") from None
-        return pd.DataFrame(_columns(self.snapshot(), per, missing=math.nan))
+        frame: pd.DataFrame = optional("pandas", "frames", "`frame`").DataFrame(
+            _columns(self.snapshot(), per, missing=math.nan)
+        )
+        return frame
 
     def figure(self, step: int | None = None) -> go.Figure:
         """Signal and gradient by site as a plotly figure, up to a step. Raises ValueError without rows."""
-        try:
-            import plotly.graph_objects as go
-        except ImportError:
-            raise ImportError("`figure` needs plotly: pip install plotly.") from None
+        graph_objects = optional("plotly.graph_objects", "figures", "`figure`")
         from addnorm.player.charts import depth_figure
         from addnorm.table import row_at_step
 
@@ -103,7 +100,8 @@ class Display:
         title = f"Step {recording.steps[row]}: {recording.sentence('verdict', row)}"
         sites = [site.name for site in recording.sites]
         act, grad = recording.values_at("act_rms", row), recording.values_at("grad_rms", row)
-        return go.Figure(depth_figure(title, sites, act, grad))
+        figure: go.Figure = graph_objects.Figure(depth_figure(title, sites, act, grad))
+        return figure
 
     def _with_rows(self) -> Recording:
         recording = self.snapshot()

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import os
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from transformers import TrainerCallback
-
+from addnorm.extras import optional
 from addnorm.recorder import Recorder
+
+if TYPE_CHECKING:
+    TrainerCallback = object
+else:
+    TrainerCallback = optional("transformers", "huggingface", "HuggingFaceCallback").TrainerCallback
 
 
 class HuggingFaceCallback(TrainerCallback):

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import os
-from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
+from addnorm.extras import optional
 from addnorm.recorder import Recorder
 
 if TYPE_CHECKING:
     Callback = object
 else:
-    Callback = import_module("lightning.pytorch" if find_spec("lightning") else "pytorch_lightning").Callback
+    _old = find_spec("pytorch_lightning") and not find_spec("lightning")
+    Callback = optional("pytorch_lightning" if _old else "lightning.pytorch", "lightning", "LightningCallback").Callback
 
 
 class LightningCallback(Callback):

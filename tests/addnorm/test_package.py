@@ -1,19 +1,66 @@
 """What is installed: the names of the package, its wheel, and a clone that stays clean."""
 
 import inspect
+import json
 import re
 import shutil
 import subprocess
 import sys
 import zipfile
+from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import addnorm
 import addnorm.recording
+from tests.addnorm.loops import net, recorded
 
 ROOT = Path(__file__).parents[2]
+
+# By extra: the package that it installs, and what of addnorm needs it.
+USES: dict[str, tuple[str, Callable[[addnorm.Recording], Any]]] = {
+    "frames": ("pandas", lambda recording: recording.frame()),
+    "figures": ("plotly", lambda recording: recording.figure()),
+    "huggingface": ("transformers", lambda _: import_module("addnorm.huggingface")),
+    "lightning": ("lightning", lambda _: import_module("addnorm.lightning")),
+}
+
+
+@pytest.mark.parametrize("extra", USES)
+def test_a_missing_or_broken_extra_is_one_sentence(extra: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    package, use = USES[extra]
+    recording = recorded(net(), tmp_path)
+    for name in [name for name in sys.modules if name.partition(".")[0] == package or name == f"addnorm.{extra}"]:
+        monkeypatch.delitem(sys.modules, name)
+    with monkeypatch.context() as missing:
+        missing.setitem(sys.modules, package, None)  # type: ignore[arg-type]
+        with pytest.raises(ImportError, match=rf"^`?\w+`? needs {package}: pip install 'addnorm\[{extra}\]'\.$"):
+            use(recording)
+    (tmp_path / package).mkdir()
+    (tmp_path / package / "__init__.py").write_text("raise RuntimeError('operator nms does not exist\\nat all')")
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(
+        ImportError, match=rf"{package}, which is installed but does not load: operator nms does not exist$"
+    ):
+        use(recording)
+
+
+def test_every_file_names_the_same_project() -> None:
+    tomllib = pytest.importorskip("tomllib", reason="Python 3.10 reads no TOML")
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    citation = (ROOT / "CITATION.cff").read_text("utf-8")
+    (author,) = project["authors"]
+    assert f"- name: {author['name']}\nversion: {addnorm.__version__}\n" in citation
+    assert json.loads((ROOT / ".zenodo.json").read_text("utf-8"))["creators"] == [author]
+    assert f"## [{addnorm.__version__}] - " in (ROOT / "CHANGELOG.md").read_text("utf-8")
+    repository = project["urls"]["Repository"].removeprefix("https://github.com")
+    owner, name = repository.strip("/").split("/")
+    named = {"CITATION.cff": repository, "docs/governance.md": f"`{owner}` with the repository `{name}`"}
+    for file, what in named.items():
+        assert what in (ROOT / file).read_text("utf-8"), file
 
 
 def test_every_public_name_is_listed_and_leads_to_what_it_says() -> None:
