@@ -357,7 +357,7 @@ class Recorder(Display):
             _warn(f"this recorder is closed, and {self.path} takes no more rows; watch the model again to go on")
 
     def show(self) -> None:
-        """Shows the recording in the output of a notebook's cell from now on, redrawn at most twice a second."""
+        """Shows the player in the output of a notebook's cell from now on, which follows the file. Needs anywidget."""
         if self.path == Path(os.devnull):
             _warn("`show` draws what the file holds, and there is no file: give watch a path")
             return

@@ -59,14 +59,27 @@ def recordings_html(title: str, recordings: Mapping[str, bytes], *, facts: Seque
 
     `facts` are more entries for the status line. `still` is HTML that stays where a browser runs no modules.
     """
-    runs = [{"link": f"recording={name}", "recording": name} for name in recordings]
-    panels = panels_of([None] * len(runs), list(recordings))
-    player = declaration(runs, panels, verb="Play", facts=list(facts)) | {"name": "file", "ticket": ""}
     messages: list[str | bytes] = []
     for number, data in enumerate(recordings.values()):
-        announcement = {"kind": "file", "run": number, "file": "", "start": 0, "sentence": "", "read": time.time()}
-        messages += [json.dumps(announcement), PIECE_HEAD.pack(number, 0, len(data), 0) + data]
-    return player_html(title, [player], messages, still=still)
+        messages += [_announcement(number, read=time.time()), PIECE_HEAD.pack(number, 0, len(data), 0) + data]
+    return player_html(title, [_player(list(recordings), facts=list(facts))], messages, still=still)
+
+
+def growing_html() -> str:
+    """A self-contained HTML page that plays a recording whose bytes the page around it posts, as `widget.js` does."""
+    return player_html("A recording that grows", [_player([""]) | {"grows": True}], [_announcement(0)])
+
+
+def _player(names: list[str], **options: Any) -> dict[str, Any]:
+    """The declaration of a player of recordings."""
+    runs = [{"link": f"recording={name}", "recording": name} for name in names]
+    panels = panels_of([None] * len(runs), names)
+    return declaration(runs, panels, verb="Play", **options) | {"name": "file", "ticket": ""}
+
+
+def _announcement(number: int, **facts: Any) -> str:
+    """The message that says that the bytes of a recording will follow."""
+    return json.dumps({"kind": "file", "run": number, "file": "", "start": 0, "sentence": "", **facts})
 
 
 def player_html(
@@ -98,7 +111,7 @@ def script() -> str:
     It exports every module under the name of its file. graphlib.CycleError if modules import each other.
     """
     sources = {file.stem: file.read_text(encoding="utf-8") for file in sorted(FOLDER.glob("*.js"))}
-    del sources["loader"]  # which imports the others by their address
+    del sources["loader"], sources["widget"]  # which stand alone: one imports this script, one frames a page
     imports = {name: re.findall(r'^import .*"\./(\w+)\.js"', source, re.M) for name, source in sources.items()}
     scopes = [_scope(name, sources[name]) for name in TopologicalSorter(imports).static_order()]
     return "".join(scopes) + f"export {{ {', '.join(f'{name}_js as {name}' for name in sources)} }}\n"

@@ -1,4 +1,4 @@
-// Hosts a player in a file: the page contains all that a server would send.
+// Hosts a player in a file: the page contains all that a server would send, or the page around it posts that.
 
 import { fromBase64 } from "./connection.js"
 import { mount } from "./player.js"
@@ -12,14 +12,35 @@ const ignore = () => {}
 const methods = { hello: ignore, request: ignore, stopRequests: ignore, sendRequest: ignore, close: ignore }
 const connection = { connected: true, trainer: null, refusal: "", ...methods } // nothing more will arrive
 
+// The connection of a recording that grows: hears the pieces of it that the page around this one posts (widget.js).
+const hearPieces = () => {
+  const waiting = [] // for the player to say hello
+  let take = (piece) => {
+    waiting.push(piece)
+  }
+  addEventListener("message", ({ source, data }) => source === parent && take(data))
+  return (onChange) => ({
+    ...connection,
+    hello: (_ticket, [log]) => {
+      take = (piece) => {
+        log.receive({ kind: "rows", ...piece })
+        onChange()
+      }
+      waiting.splice(0).forEach(take)
+    },
+  })
+}
+
 // Plays the page: its scripts hold the declarations of the parts and, compressed, the messages of the runs and plotly.
 export const play = async (main) => {
   const parts = JSON.parse(document.querySelector("script[type='application/json']").textContent)
+  const player = parts.find(({ runs }) => runs)
+  const connect = player.grows ? hearPieces() : () => connection // before anything is awaited: pieces may come
   const compressed = [...document.querySelectorAll("script[type='application/gzip']")]
   const [messages, plotly] = await Promise.all(compressed.map(decompress))
   document.head.append(Object.assign(document.createElement("script"), { textContent: plotly }))
-  parts.find(({ runs }) => runs).messages = JSON.parse(messages)
-  const host = { connect: () => connection }
+  player.messages = JSON.parse(messages)
+  const host = { connect }
   const [template] = main.children
   const components = parts.map((data) => {
     const parentElement = main.appendChild(document.createElement("section"))

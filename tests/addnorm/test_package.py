@@ -58,7 +58,8 @@ def test_every_file_names_the_same_project() -> None:
     assert f"## [{addnorm.__version__}] - " in (ROOT / "CHANGELOG.md").read_text("utf-8")
     repository = project["urls"]["Repository"].removeprefix("https://github.com")
     owner, name = repository.strip("/").split("/")
-    named = {"CITATION.cff": repository, "docs/governance.md": f"`{owner}` with the repository `{name}`"}
+    named = dict.fromkeys(("CITATION.cff", "README.md", "mkdocs.yml", "examples/notebook.ipynb"), repository)
+    named |= {"docs/governance.md": f"`{owner}` with the repository `{name}`"}
     for file, what in named.items():
         assert what in (ROOT / file).read_text("utf-8"), file
 

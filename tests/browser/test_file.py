@@ -1,5 +1,6 @@
 """The file that plays: opened from a disk in a browser without a network, it is the page that it was made on."""
 
+import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,7 +10,7 @@ import pytest
 from playwright.sync_api import expect
 
 import examples
-from addnorm import read
+from addnorm import player, read
 from addnorm.words import verdict
 from tests.browser.page import (
     PROFILES,
@@ -163,3 +164,45 @@ def test_what_a_notebook_shows_of_a_recording_plays_in_its_frame(offline: Any, t
     expect(frame.locator(".player-headline")).to_contain_text(verdict(recording, 299).split(",")[0])
     frame.get_by_role("slider", name="Step shown").press("Home")
     expect(frame.locator(".player-headline")).to_contain_text(verdict(recording, 0).split(",")[0])
+
+
+# What anywidget hands a widget: its state, and what Python sends. `send` is what the test calls.
+WIDGET_PAGE = """<!doctype html><body><script type="module">
+{widget}
+const heard = {{}}
+const view = (text) => new DataView(new TextEncoder().encode(text).buffer)
+const state = {{ page: {page}, recording: view("") }}
+const model = {{ get: (name) => state[name], on: (name, hear) => (heard[name] = hear) }}
+window.send = (start, text) => heard["msg:custom"]({{ start }}, [view(text)])
+window.sendAll = (text) => {{
+  state.recording = view(text)
+  heard["change:recording"]()
+}}
+const {{ initialize, render }} = widget()
+initialize({{ model }})
+window.open = () => render({{ model, el: document.body }})
+</script>"""
+
+
+def test_a_widget_plays_what_it_is_sent(offline: Any, tmp_path: Path) -> None:
+    recording = read(SHIPPED / "digits.jsonl")
+    text = b"".join(recording.lines()).decode()
+    cut = [text.index(f'{{"step":{step},') + 9 for step in (100, 200, 250)]  # inside a line
+    source = (Path(player.__file__).parent / "widget.js").read_text("utf-8").replace("export default", "const widget =")
+    page = json.dumps(player.growing_html()).replace("<", "\\u003c")
+    (tmp_path / "cell.html").write_text(WIDGET_PAGE.format(widget=source, page=page), encoding="utf-8")
+    cell = offline(tmp_path / "cell.html")
+    cell.evaluate("([at, text]) => window.send(at, text)", [0, text[: cut[0]]])  # before there is a frame
+    cell.evaluate("() => window.open()")
+    status = cell.frame_locator("iframe").locator(".player-status")
+    expect(status).to_contain_text("100 rows")
+    cell.evaluate("([at, text]) => window.send(at, text)", [cut[0], text[cut[0] : cut[1]]])
+    expect(status).to_contain_text("200 rows")
+    cell.evaluate("([at, text]) => window.send(at, text)", [cut[2], text[cut[2] :]])  # after a gap
+    cell.evaluate("(text) => window.sendAll(text)", text)
+    expect(status).to_contain_text("300 rows")
+    expect(cell.frame_locator("iframe").locator(".player-headline")).to_contain_text(
+        verdict(recording, 299).split(",")[0]
+    )
+    cell.evaluate("() => window.open()")  # a second view of the same widget
+    expect(cell.frame_locator("iframe").nth(1).locator(".player-status")).to_contain_text("300 rows")

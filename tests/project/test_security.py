@@ -321,6 +321,7 @@ def test_a_script_in_the_browser_sets_text_and_never_markup_save_for_the_diagram
         ("block.js", "panel.diagram"),
         ("diagram.js", "data.svg"),
         ("stack.js", "diagram"),
+        ("widget.js", "srcdoc"),  # the page of `growing_html`, in a sandbox
     }
     assert any("textContent" in text for text in files.values())
 
