@@ -1,5 +1,5 @@
 # CONTRIBUTING.md explains the targets.
-.PHONY: app check quick test full bench plotly
+.PHONY: app check quick test full bench site plotly
 
 app:
 	streamlit run app.py
@@ -20,6 +20,10 @@ test:
 
 full:
 	pytest -m full
+
+# In a virtual environment with requirements-site.txt; the site is in build/site.
+site:
+	mkdocs build --strict
 
 # Another release of plotly's cartesian bundle: make plotly RELEASE=4.1.1
 plotly:
