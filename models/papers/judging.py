@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from models.content import Texts
-from models.experiment import Judgement
-from models.insight.outcome import final_loss
+from models.experiment import Judgement, Lines, Values, judge
+from models.insight.baseline import loss_of_guessing
+from models.insight.outcome import RECENT_ROWS, final_loss, recent_losses
 from models.trace import Trace
 
 TEXTS = Texts("judges")
@@ -158,3 +159,42 @@ def curve(traces: list[Trace]) -> np.ndarray:
 def curve_steps(curves: Mapping[str, np.ndarray]) -> tuple[str, ...]:
     """Labels of the curves' points: the first step of each."""
     return tuple(str(LOSS_STEPS * index) for index in range(max(len(curve) for curve in curves.values())))
+
+
+def training_lines(values: Values, nets: Sequence[str]) -> Lines:
+    """Training losses of some nets, means over seeds and over FINAL_STEPS steps each; a remainder is dropped."""
+    curves = {net: np.mean([_block_means(trace.loss) for trace in values[net]], axis=0) for net in nets}
+    places = tuple(str(FINAL_STEPS * point) for point in range(max(map(len, curves.values()))))
+    return Lines("Loss in training, mean of the seeds", "cross-entropy", curves, places, "step", "linear")
+
+
+def _block_means(loss: np.ndarray) -> np.ndarray:
+    end = len(loss) // FINAL_STEPS * FINAL_STEPS
+    return np.asarray(loss[:end], float).reshape(-1, FINAL_STEPS).mean(1)
+
+
+def steps_to_final_loss(traces: Sequence[Trace], others: Sequence[Trace]) -> np.ndarray:
+    """Steps to the final loss of another net, seed by seed, as a share of its own steps, (K,).
+
+    The loss is reached after the first RECENT_ROWS losses with a mean of at most it; all steps count if there are none.
+    """
+    shares = []
+    for trace, other in zip(traces, others, strict=True):
+        reached = np.flatnonzero(recent_losses(trace.loss) <= final_loss(other))
+        shares.append((reached[0] + RECENT_ROWS if len(reached) else len(trace.loss)) / len(other.loss))
+    return np.array(shares)
+
+
+def late_lesion_costs(values: Values, net: str) -> np.ndarray:
+    """Mean rise of the loss without a block, over the last third of the blocks, (K,): of “net, lesions”, by seed."""
+    rises = [one.skipped_loss - one.loss for one in measures(values, f"{net}, lesions")]
+    return np.array([float(of[-len(of) // 3 :].mean()) for of in rises])
+
+
+@judge("ends missed")
+def final_differences(values: Values, *, statements: Statements, pairs: list[list[str]], task: str) -> Judgement:
+    """Final loss of the first net of each pair minus that of the second."""
+    ends = final_losses(values, loss_of_guessing(task))
+    measured = [ends[first] - ends[second] for first, second in pairs]
+    lines = training_lines(values, list(values))
+    return judge_statements(statements, measured, {"ends": means(ends)}, table=spread("loss", ends), lines=lines)

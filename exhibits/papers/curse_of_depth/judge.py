@@ -1,11 +1,9 @@
 """Judges the result: In pre-norm the deep blocks hardly contribute."""
 
-from typing import Any
-
 import numpy as np
 
 from models.experiment import Judgement, Lines, Values, judge
-from models.papers.judging import Statements, geometric_mean, judge_statements, means, measures, spread
+from models.papers.judging import Statements, geometric_mean, judge_statements, late_lesion_costs, means, spread
 
 
 @judge("size formula exponent late missed")
@@ -20,9 +18,7 @@ def curse_of_depth(values: Values, *, statements: Statements, v: float) -> Judge
     logs = np.log(rows["pre-norm"])
     half = len(blocks) // 2
     exponent = (logs[:, -1] - logs[:, half]) / (logs[:, half] - logs[:, 0])
-    late = {
-        net: np.array([_late_lesion_cost(measure) for measure in measures(values, f"{net}, lesions")]) for net in nets
-    }
+    late = {net: late_lesion_costs(values, net) for net in nets}
     measured = [
         exponent,
         growth["pre-norm"] / expected["pre-norm"],
@@ -39,9 +35,3 @@ def curse_of_depth(values: Values, *, statements: Statements, v: float) -> Judge
     }
     lines = Lines("Mean square of the stream", "mean square", squares)
     return judge_statements(statements, measured, numbers, table=table, lines=lines)
-
-
-def _late_lesion_cost(lesions: Any) -> float:
-    """Mean rise of the loss without a block, over the last third of the blocks."""
-    rises = lesions.skipped_loss - lesions.loss
-    return float(rises[-len(rises) // 3 :].mean())
