@@ -1,4 +1,4 @@
-"""Compare: two to four configurations with the same seed and batches, stepped together on shared axes."""
+"""Compare: two to five configurations with the same seed and batches, stepped together on shared axes."""
 
 import streamlit as st
 
@@ -14,7 +14,7 @@ if projector.is_on():
     runs.draw()
 else:
     st.title("Compare", anchor=False)
-    st.markdown("Train two to four networks side by side, on shared axes.")
+    st.markdown("Train two to five networks side by side, on shared axes.")
     settings_button()
     with st.sidebar:
         problem = columns.draw_controls()

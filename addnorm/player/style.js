@@ -27,10 +27,10 @@ const RUN_STYLES = [
   ["dash", "square"],
   ["dot", "diamond"],
   ["dashdot", "triangle-up"],
-  ["solid", "circle-open"],
-  ["dash", "square-open"],
-  ["dot", "diamond-open"],
-  ["dashdot", "triangle-up-open"],
+  ["longdash", "circle-open"], // shades begin again, and a line over steps has no markers
+  ["longdashdot", "square-open"],
+  ["6px,2px,2px,2px,2px,2px", "diamond-open"],
+  ["14px,2px", "triangle-up-open"],
 ]
 
 const toLinear = (part) => (part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4)

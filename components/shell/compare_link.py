@@ -9,7 +9,7 @@ from models.spec import RunConfig
 from models.spec.pairings import MAX_COLUMNS, PAIRINGS
 from models.spec.query import sanitize
 
-LETTERS = "abcd"
+LETTERS = "abcde"
 KEYS = (*LETTERS, "seeds")  # of the address
 MAX_SEEDS = 10
 MAX_LINK_CHARS = 4000  # of a column
@@ -37,7 +37,7 @@ def to_query(columns: Sequence[RunConfig], seeds: int) -> dict[str, str]:
 
 
 def from_query(query: Mapping[str, str]) -> tuple[list[RunConfig], int, list[str]]:
-    """Two to four legal configurations, the number of seeds, and notes on what was clamped or ignored."""
+    """Two to five legal configurations, the number of seeds, and notes on what was clamped or ignored."""
     notes: list[str] = []
     columns: list[RunConfig] = []
     for letter in sorted(set(query) & set(LETTERS)):

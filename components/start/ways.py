@@ -7,14 +7,16 @@ import streamlit as st
 from components.shell import compare_link
 from components.shell.link import COMPARE, LESSONS, PAGES, STORY
 from components.start.words import TEXTS
-from models.spec.pairings import PAIRINGS
+from models.spec.pairings import PAIRINGS, RESIDUALS
 
 FOUR = compare_link.to_query(PAIRINGS["residual x norm"].make(), seeds=1)
+FIVE = compare_link.to_query(PAIRINGS[RESIDUALS].make(), seeds=1)
 # Page, name of its label's text, and query.
 WAYS: tuple[tuple[Path, str, dict[str, str]], ...] = (
     (LESSONS, "lessons", {}),
     (PAGES / "labs.py", "labs", {}),
     (COMPARE, "compare", FOUR),
+    (COMPARE, "residuals", FIVE),
     (PAGES / "teacher.py", "open a class", {}),
     (PAGES / "recordings.py", "your model", {}),
 )

@@ -7,7 +7,7 @@ from typing import Any
 from models.spec.arrangements import arrangement_of
 from models.spec.config import RunConfig
 
-MAX_COLUMNS = 4
+MAX_COLUMNS = 5
 OTHER_PLACEMENT = {"pre-norm": "post-norm", "post-norm": "pre-norm"}
 
 
@@ -36,6 +36,7 @@ def _deep_digits(arrangement: str, **overrides: Any) -> RunConfig:
 
 
 DEEP_PLACEMENTS = "pre-norm and post-norm, 48 blocks"
+RESIDUALS = "where does the residual go, 2015 to 2026"
 PAIRINGS = {
     "residual x norm": Pairing(
         "Which of the two does a deep net need?",
@@ -49,6 +50,13 @@ PAIRINGS = {
     "residual on and off": Pairing(
         "What does the residual alone change?",
         lambda: (RunConfig(), RunConfig(residual=False)),
+    ),
+    RESIDUALS: Pairing(
+        "Into a norm, past it, into four streams, or into attention over depth: who lags behind, and whose stream grows?",
+        lambda: tuple(
+            RunConfig.arranged(arrangement, steps=150)
+            for arrangement in ("post-norm", "pre-norm", "hyper-connections", "mHC", "attention residuals")
+        ),
     ),
     "post-norm and its warm-up": Pairing(
         "Does post-norm need warm-up where pre-norm does not?",

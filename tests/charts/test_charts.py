@@ -13,6 +13,7 @@ from addnorm.player.declare import Figure, colour_bar, figure_of, layout_of
 from components.charts.colour import GREY, RED, SIGNAL
 from components.charts.depth import Series, cosine_chart, depth_profile, linear_profile
 from components.charts.parts import fixed_map, numbers, places, rounded
+from models.spec.bounds import MAX_RUNS_PER_PAGE
 from tests.drawn import all_drawn, drawn
 from tests.tables import table_of
 
@@ -198,3 +199,10 @@ def _sites(count: int) -> tuple[str, ...]:
 
 def _count(trace: dict[str, Any] | None) -> int:
     return 0 if trace is None else sum(y is not None for y in trace["y"])
+
+
+def test_no_two_runs_of_a_page_have_a_line_alike() -> None:
+    runs = [Series(str(run), np.array([1.0, 2.0 + run]), run) for run in range(MAX_RUNS_PER_PAGE)]  # type: ignore[arg-type]
+    figure = drawn(depth_profile(title="Size", unit="RMS", hue=SIGNAL, sites=("x0", "b01"), series=runs))
+    lines = {(trace["line"]["color"], trace["line"]["dash"]) for trace in figure["data"] if trace["mode"] != "markers"}
+    assert len(lines) == MAX_RUNS_PER_PAGE

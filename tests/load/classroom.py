@@ -170,7 +170,7 @@ LED = (  # what the teacher presses, and what every student reads then
     ("Next", LESSONS["vanishing"].question),
     ("Reveal", "The class guessed"),
     ("Next", "Each row is a group of cells"),
-    ("Next", "Train two to four networks"),
+    ("Next", "Train two to five networks"),
     ("Next", CLAIMS[CLAIM].title),
     ("Reveal", "The class guessed"),
     ("Next", r"x \leftarrow"),  # the playground's equation
