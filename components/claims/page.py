@@ -10,7 +10,7 @@ from components.controls import form
 from components.experiments.deck import ALL, Deck, Outcome
 from components.shell import projector, session
 from components.shell.hidden_parts import is_hidden
-from components.shell.related import link_to_labs
+from components.shell.related import link_to_cards, link_to_labs
 from components.shell.text import badge, draw_explanation, with_explained_words
 from models.claims.claims import CLAIMS, TOPICS, Claim
 from models.claims.judging import GUESSES, PARTLY, UNDECIDED
@@ -102,6 +102,7 @@ def _draw_experiment(claim: Claim) -> Outcome:
         _draw_verdict(claim, finding, str(guess))
         with st.expander("What is true"):
             draw_explanation(claim.why, "recorded" if claim.nets else "formula", claim.papers)
+            link_to_cards(claim)
     if (finding is not None or not was_started) and not is_hidden("answers"):  # these pages show verdicts
         DECK.draw_links(claim)
         link_to_labs(claim)

@@ -9,6 +9,7 @@ from components.controls import form
 from components.experiments.deck import ALL, Deck, Outcome
 from components.shell.hidden_parts import is_hidden
 from components.shell.link import MAPS
+from components.shell.related import link_to_claims
 from components.shell.text import badge, named_table, with_badge, with_explained_words
 from models.content import Texts
 from models.experiment import Finding
@@ -77,6 +78,7 @@ def _draw_experiment(paper: Paper) -> Outcome:
         with st.expander(TEXTS("why")):
             st.markdown(with_explained_words(with_badge(paper.why, "recorded")))
     DECK.draw_links(paper)
+    link_to_claims(paper)
     if paper.map:
         label = TEXTS("again" if paper.recorded else "map")
         st.page_link(MAPS, label=label, icon=":material/grid_on:", query_params={"map": paper.map})

@@ -1,13 +1,17 @@
-"""Which labs, lessons and claims belong together: lessons name their labs (`see`), claims have those of their topic."""
+"""Which labs, lessons, claims and papers belong together.
+
+Lessons name their labs (`see`), claims have those of their topic, and the cards of papers that they cite.
+"""
 
 import streamlit as st
 
 from components.shell.hidden_parts import hides_anything
 from components.shell.link import PAGES
-from models.claims.claims import Claim
+from models.claims.claims import CLAIMS, Claim
 from models.content import phrase
 from models.labs.labs import LABS
 from models.lessons.lessons import LESSONS, Lesson
+from models.papers.papers import PAPERS, Paper
 
 
 def labs_of(experiment: Lesson | Claim) -> tuple[str, ...]:
@@ -29,6 +33,28 @@ def link_to_labs(experiment: Lesson | Claim) -> None:
     for lab in labs_of(experiment):
         label = phrase(f"Try it by hand: {LABS[lab].title}")
         st.page_link(PAGES / f"{lab}.py", label=label, icon=":material/science:")
+
+
+def link_to_cards(claim: Claim) -> None:
+    """Draws links from a claim to the cards of its sources, whose titles say what is true."""
+    for card in PAPERS.values():
+        if _cites_the_same(claim, card):
+            label, query = f"Its paper, run here: {card.title}", {"paper": card.key}
+            st.page_link(PAGES / "papers.py", label=label, icon=":material/article:", query_params=query)
+
+
+def link_to_claims(card: Paper) -> None:
+    """Draws links from a card to the claims that cite its source, unless the page's link hides something."""
+    if hides_anything():
+        return
+    for claim in CLAIMS.values():
+        if _cites_the_same(claim, card):
+            label, query = f"Common claim: “{claim.title}”", {"claim": claim.key}
+            st.page_link(PAGES / "claims.py", label=label, icon=":material/fact_check:", query_params=query)
+
+
+def _cites_the_same(claim: Claim, card: Paper) -> bool:
+    return not set(claim.papers.values()).isdisjoint(card.papers.values())
 
 
 def link_from_lab(lab: str) -> None:

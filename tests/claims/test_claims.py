@@ -9,9 +9,10 @@ from models.claims.claims import CLAIMS
 from models.claims.judging import FAILS
 from models.experiment import Lines, Trained
 from models.insight.formula import geometric_mean
+from models.papers.papers import PAPERS
 from models.spec import RunConfig
 from models.spec.budget import budget_refusal, step_seconds
-from tests.app_page import address, charts, labels, press, sound, words
+from tests.app_page import address, by_link, charts, labels, press, sound, words
 from tests.claims.kit import gathered, outcome
 from tests.drawn import drawn
 from tests.labs_page import lab
@@ -81,6 +82,21 @@ def ran(page: AppTest, key: str, guess: str) -> AppTest:
     for _ in range(5):
         sound(page.run())
     return page
+
+
+def test_a_claim_and_its_paper_lead_to_each_other() -> None:
+    """The paper's title says what is true, so that it waits for the run."""
+    claim, card = CLAIMS["zero-gates"], PAPERS["zero-gates"]
+    page, label = opened(claim.key), f"Its paper, run here: {card.title}"
+    assert label not in links(page)
+    assert label in links(ran(page, claim.key, "false"))
+    assert f"Common claim: “{claim.title}”" in links(by_link("papers.py", paper=card.key))
+    hiding = by_link("papers.py", paper=card.key, hide="answers")
+    assert not any(one.startswith("Common claim") for one in links(hiding))
+
+
+def links(page: AppTest) -> set[str]:
+    return {one.proto.label for one in page.get("page_link")}
 
 
 def test_an_unknown_claim_and_a_search_without_a_hit_get_a_sentence() -> None:

@@ -1,5 +1,6 @@
 """The page of papers, and what holds for each; the numbers of each are tested in its folder."""
 
+import re
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from pathlib import Path
@@ -111,7 +112,7 @@ def test_intervals_are_those_of_other_libraries() -> None:
 def test_a_topic_has_its_papers_and_all_of_them_are_those_of_some_topic() -> None:
     assert [one.key for topic in TOPICS for one in DECK.matching(topic)] != []
     assert sorted(one.key for topic in TOPICS for one in DECK.matching(topic)) == sorted(PAPERS)
-    assert all(any("arxiv.org" in address for address in one.papers.values()) for one in PAPERS.values())
+    assert all(re.search(r"//(arxiv.org|github.com)/", " ".join(one.papers.values())) for one in PAPERS.values())
     assert all(one.cannot and one.result for one in PAPERS.values())
 
 
