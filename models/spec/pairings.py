@@ -52,7 +52,7 @@ PAIRINGS = {
         lambda: (RunConfig(), RunConfig(residual=False)),
     ),
     RESIDUALS: Pairing(
-        "Into a norm, past it, into four streams, or into attention over depth: who lags behind, and whose stream grows?",
+        "Into a norm, past it, into four streams, into attention over depth: who lags behind, and whose stream grows?",
         lambda: tuple(
             RunConfig.arranged(arrangement, steps=150)
             for arrangement in ("post-norm", "pre-norm", "hyper-connections", "mHC", "attention residuals")
