@@ -1,5 +1,5 @@
 # CONTRIBUTING.md explains the targets.
-.PHONY: app check quick test full bench site plotly
+.PHONY: app check quick test full bench recorder site plotly
 
 app:
 	streamlit run app.py
@@ -20,6 +20,11 @@ test:
 
 full:
 	pytest -m full
+
+# The recorder's tests that need nothing of the app, for a Python and a torch on which that does not run.
+NEED_APP = browser_reader findings histograms law numbers outputs rules sites
+recorder:
+	python -m pytest --noconftest -p no:cacheprovider -o addopts="" -q tests/addnorm $(NEED_APP:%=--ignore=tests/addnorm/test_%.py)
 
 # In a virtual environment with requirements-site.txt; the site is in build/site.
 site:

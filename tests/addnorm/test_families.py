@@ -20,6 +20,9 @@ def test_the_sites_of_a_family_are_the_additions_in_autograds_graph(library: str
     assert sites == additions > 1
 
 
+@pytest.mark.skipif(
+    not hasattr(torch.ones(1, requires_grad=True).sum().grad_fn, "_input_metadata"), reason="before torch 2.5"
+)
 def test_autograds_graph_counts_residual_additions_and_no_others() -> None:
     x = torch.randn(2, 4)
     assert additions_of([net(5)(x)]) == 5
