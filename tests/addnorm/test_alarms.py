@@ -199,7 +199,7 @@ def test_a_dashboard_of_another_kind_is_refused_and_tensorboards_own_writer_is_n
 
 
 @pytest.mark.full
-def test_a_run_of_weights_and_biases_hears_of_each_row_beside_what_it_is_told_by_others(tmp_path: Path) -> None:
+def test_wandb_hears_each_row_beside_other_logs(tmp_path: Path) -> None:
     wandb = pytest.importorskip("wandb", reason="wandb is not installed")
     expected = train(model := net(), sgd(model), None, 5)
     model = net()

@@ -301,9 +301,7 @@ def compiled(how: str) -> tuple[nn.Module, nn.Module]:
 )
 @pytest.mark.parametrize("eager", [True, False])
 @HEARS_COMPILED
-def test_a_compiled_model_is_recorded_as_it_is_written_or_where_it_can_be_and_that_is_said(
-    how: str, names: list[str], eager: bool, tmp_path: Path
-) -> None:
+def test_a_compiled_model_is_recorded_and_says_how(how: str, names: list[str], eager: bool, tmp_path: Path) -> None:
     hidden = not names
     names = ["0", "1", "2", "3"] if eager else names
     plain = recorded(net(), tmp_path)
@@ -362,7 +360,7 @@ def test_what_inductor_has_compiled_trains_the_same_bit_for_bit_and_what_lies_in
         assert recording.series[name] == pytest.approx(plain.series[name], rel=1e-5)
 
 
-def test_a_model_that_is_compiled_after_it_was_watched_trains_as_if_it_were_not_and_that_is_said_every_time(
+def test_compiling_after_watching_trains_uncompiled_and_says_so(
     tmp_path: Path,
 ) -> None:
     expected = train(torch.compile(inner := net(), backend="eager", dynamic=False), sgd(inner), None)
@@ -563,7 +561,7 @@ def spoilt(where: str, path: Path | None, *, alarm: bool = False) -> list[Tensor
     ],
 )
 @pytest.mark.parametrize("alarm", [False, True])
-def test_what_is_not_finite_is_named_where_and_when_it_came_up_and_training_stays_the_same_bit_for_bit(
+def test_non_finite_numbers_are_named_without_changing_training(
     where: str, sentence: str, alarm: bool, tmp_path: Path
 ) -> None:
     found, expected = spoilt(where, tmp_path / "run.jsonl", alarm=alarm), spoilt(where, None)

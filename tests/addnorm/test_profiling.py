@@ -89,7 +89,7 @@ class Named(nn.Module):
         return {"loss": cross_entropy(logits, y), "logits": logits}
 
 
-def test_the_batch_may_be_a_tensor_a_tuple_or_a_mapping_and_the_loss_the_models_own() -> None:
+def test_a_batch_may_be_tensor_tuple_or_mapping() -> None:
     x, y = batch(0)
     given = addnorm.profile(net(), (x, y), cross_entropy)
     own = addnorm.profile(Named(), {"x": x, "y": y})
@@ -119,7 +119,7 @@ class Classifier(nn.Module):
         return x if self.head is None else self.head(x.mean(1))
 
 
-def test_without_a_loss_a_model_that_ends_in_a_norm_is_told_what_a_classifiers_loss_tells() -> None:
+def test_a_missing_loss_is_a_random_projection() -> None:
     """A mean square of the output would be constant behind the norm."""
     torch.manual_seed(1)
     x, y = torch.randn(8, 10, 32), torch.randint(10, (8,))

@@ -55,7 +55,7 @@ def test_a_long_recording_is_thinned_to_what_an_output_may_hold(monkeypatch: pyt
     )
 
 
-def test_a_notebook_gets_the_player_in_a_frame_that_can_do_nothing_else_and_a_terminal_the_table() -> None:
+def test_a_notebook_frames_the_player_safely() -> None:
     one = read(SHIPPED / "gpt2.jsonl")
     bundle = one._repr_mimebundle_()
     assert bundle["text/plain"].startswith("GPT2LMHeadModel, 308,928 parameters, 150 rows, ended\nstep 149")

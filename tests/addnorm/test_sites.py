@@ -217,7 +217,7 @@ def test_a_sum_of_which_only_a_slice_is_read_is_a_site_with_its_own_numbers(name
         assert found.row("grad_rms", at)[-1] == pytest.approx(grad, rel=1e-5)
 
 
-def test_a_sum_that_a_module_reads_whole_is_watched_there_and_one_that_is_copied_in_part_is_noted() -> None:
+def test_a_sum_read_whole_is_watched_there() -> None:
     whole, copied = Recurrent(lambda x: x[:, -1], nn.LayerNorm(8)), Recurrent(lambda x: x.mean(1))
     sites = find_sites(traced(whole, torch.ones(2, 5, 4)), whole)
     assert [site.place.is_base for site in sites] == [False] * 3

@@ -226,7 +226,7 @@ def test_on_a_phone_a_net_is_trained_scrubbed_and_looked_into(person):
     visitor.presses("Step", "Measured at step 1.")
 
 
-def test_every_page_is_left_for_the_next_and_for_the_one_before_and_the_navigation_stands_still(person):
+def test_the_navigation_stands_still_between_pages(person):
     visitor, seen = person("Start"), {}
     pages = list(PAGES)
     for name in ("Start", *pages[1:], *pages[-2::-1], "Labs", "Start"):
@@ -253,7 +253,7 @@ def test_a_comparison_is_come_back_to_changed_and_kept(person):
     second.has_chosen(visitor.choices)
 
 
-def test_a_column_is_added_taken_away_and_gone_back_from_and_the_trained_ones_stay_where_they_are(person):
+def test_columns_come_and_go_without_moving_others(person):
     visitor = person("Compare", COMPARED).trains("Train all", last=STEPS).reads(f"At step {STEPS}")
     visitor.presses("Add a column", f"At step {STEPS}", "; C ")
     assert visitor.step == STEPS

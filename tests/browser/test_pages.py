@@ -40,7 +40,7 @@ def test_columns_that_have_all_diverged_stop_at_the_last_end_and_say_where_each_
     assert chart(page, "Loss").evaluate(crosses) == steps
 
 
-def test_the_stacks_of_all_columns_have_one_scale_and_each_column_leads_to_the_playground_and_back(visitors):
+def test_columns_share_a_scale_and_lead_back(visitors):
     page = drawn(visitors(f"/compare?a={quote(SMALL)}&b={quote(SMALL + '&init_gain=5&norm=none')}"))
     press(page, "Step")
     until_row(page, 1)

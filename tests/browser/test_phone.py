@@ -46,7 +46,7 @@ def test_a_swipe_over_a_chart_scrolls_the_page_and_leaves_its_axes(visitors, pat
     assert ranges(page, name) == before
 
 
-def test_a_swipe_that_begins_on_the_loss_scrolls_the_page_and_neither_moves_the_step_nor_trains(visitors):
+def test_a_swipe_on_the_loss_only_scrolls(visitors):
     page = drawn(visitors(link(seed=20), **PHONE))
     seen = page.evaluate_handle(
         """() => {

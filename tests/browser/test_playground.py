@@ -134,7 +134,7 @@ def test_a_pause_holds_the_row_and_nothing_is_sent_any_more(visitors):
     assert len(frames) == sent
 
 
-def test_the_loss_is_the_scrubber_a_press_on_the_curve_goes_there_and_it_stays_in_sight(visitors):
+def test_a_press_on_the_loss_moves_there(visitors):
     page = train(drawn(visitors(link(seed=14, net="transformer", task="book", depth=2))))  # long names at the right
     end = line(page, "Signal by depth")
     scrubber(page).press("Home")

@@ -78,7 +78,7 @@ def test_a_recording_is_opened_played_left_found_again_reloaded_and_shared(visit
     shows(drawn(other, *DEPTH), recording, STEPS - 1)
 
 
-def test_a_file_of_ones_own_is_read_in_the_browser_and_the_server_is_not_given_it(visitors, folder, tmp_path):
+def test_ones_own_file_never_reaches_the_server(visitors, folder, tmp_path):
     recording = read(folder / "run.jsonl")
     own = tmp_path / "mine.jsonl"
     own.write_bytes((folder / "run.jsonl").read_bytes() + b'{"step":')

@@ -81,7 +81,7 @@ def test_every_value_of_a_profile_is_a_point_or_a_mark_and_in_its_table():
         np.testing.assert_allclose(table["value"].astype(float), measured, rtol=6e-4, atol=0)
 
 
-def test_zeros_lie_on_the_lower_edge_and_what_is_not_finite_on_the_upper_inside_after_rounding():
+def test_zeros_and_infinities_lie_inside_the_edges():
     lines = [VALUES["mixed with inf"], *(np.array([least, 0.0, np.inf, 1.0]) for least in (1e-4, 4e-5, 2e-9))]
     for figure in all_drawn([_profile(one) for one in lines]):
         low, high = (10.0**power for power in figure["layout"]["yaxis"]["range"])
@@ -149,7 +149,7 @@ DECIMALS = st.tuples(st.integers(-99999, 99999), st.integers(-40, 30)).map(lambd
 
 
 @given(st.lists(DECIMALS | st.sampled_from([0.0, TINY, HUGE, math.nan, math.inf, -math.inf]), min_size=1, max_size=8))
-def test_a_grid_is_sent_with_the_digits_of_its_single_numbers_and_words_for_what_is_not_finite(values):
+def test_a_grid_keeps_digits_and_spells_infinities(values):
     (sent,) = numbers(np.array([values]))
     for got, value in zip(sent, values, strict=True):
         if not math.isfinite(value):

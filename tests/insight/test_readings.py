@@ -33,7 +33,7 @@ def test_under_gpt2s_init_the_stream_grows_by_half_at_most_whatever_the_depth(ne
     assert 1.25 < growth(RunConfig.arranged("pre-norm + GPT-2 init", net=net, depth=depth)) < 1.6
 
 
-def test_a_final_norm_after_post_norm_changes_nothing_at_the_start_and_something_once_gains_have_moved():
+def test_post_norms_final_norm_acts_once_trained():
     run = Run(RunConfig.arranged("post-norm", depth=2, width=16, batch=16, lr=0.1, steps=60, device="cpu"))
     norm = nn.LayerNorm(16)
 

@@ -187,7 +187,7 @@ def test_what_is_not_finite_is_said_to_be_so_and_where_it_began():
     assert weight_sentence(np.full(1, np.nan)) == "The weight gradients of the block are not finite."
 
 
-def test_no_sentence_about_a_run_that_diverged_takes_what_is_not_finite_for_nothing_or_for_infinity():
+def test_diverged_runs_numbers_are_not_taken_for_zero():
     run = Run(RunConfig.arranged("residual only", depth=32, width=32, batch=32, steps=20))
     run.advance(20)
     said = "\n".join(findings(run.cfg, run.trace()))

@@ -45,7 +45,7 @@ def test_every_token_is_the_likeliest_after_all_that_was_said_before():
     assert (len(found.written), found.stopped, found.context) == (40, "length", tuple(TEXT))
 
 
-def test_one_at_a_time_says_the_same_as_all_at_once_for_one_seed_and_other_seeds_say_other_things():
+def test_generating_one_by_one_equals_all_at_once():
     one, text, settings = snapshot(), TEXT, {"temperature": 1.0, "seed": 5}
     for _ in range(30):
         text += goes_on(one, text=text, **settings).written[0]

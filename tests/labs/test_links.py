@@ -53,7 +53,7 @@ def seen(page: AppTest) -> tuple[Any, ...]:
 
 
 @pytest.mark.parametrize("name", [*TABLES])
-def test_an_example_in_a_link_brings_its_table_and_its_settings_and_a_method_beside_it_goes_before(name: str) -> None:
+def test_a_links_example_brings_table_and_settings(name: str) -> None:
     page = linked("normalization", example=slug(name))
     np.testing.assert_array_equal(page.session_state["normalization_good"], TABLES[name].values)
     assert page.selectbox(key="normalization_method").value == TABLES[name].method

@@ -68,7 +68,7 @@ def test_a_cell_is_edited_and_an_emptied_one_leaves_the_last_good_table():
     assert page.markdown[0].value == "sum 19"
 
 
-def test_a_pasted_table_keeps_the_names_of_rows_or_columns_as_long_as_there_are_as_many():
+def test_a_pasted_table_of_equal_size_keeps_names():
     page = AppTest.from_function(script).run()
     for text, names in (("5 6\n7 8", ["x", "y"]), ("1 2\n3 4\n5 6", ["token 1", "token 2", "token 3"])):
         page.text_area(key="t_paste").set_value(text)

@@ -380,7 +380,7 @@ def test_a_disk_that_is_full_stops_nothing(tmp_path: Path) -> None:
 # --- bounds ---
 
 
-def test_a_class_is_kept_as_long_as_it_is_looked_after_and_its_key_is_always_new(board: Board, clock: Clock) -> None:
+def test_a_tended_class_stays_with_new_keys(board: Board, clock: Clock) -> None:
     for guessed, seconds in ((False, UNUSED_SECONDS), (True, AGE_SECONDS)):
         key = opened(board, CODE)
         if guessed:

@@ -593,9 +593,7 @@ def client() -> TestClient:
     return TestClient(Starlette(routes=route.routes()), follow_redirects=False)
 
 
-def test_join_leads_to_what_the_class_is_shown_and_asks_for_the_code_where_it_is_none(
-    client: TestClient, board: Board, key: str
-) -> None:
+def test_join_leads_to_the_class_or_asks(client: TestClient, board: Board, key: str) -> None:
     asked = client.get("/join")
     assert (asked.status_code, "Code of your class" in asked.text, "No class" in asked.text) == (200, True, False)
     assert "No class with this code is open" in client.get("/join", params={"c": '"><script>'}).text

@@ -203,7 +203,7 @@ def test_whoever_rests_where_rows_are_still_to_come_waits_for_them() -> None:
 
 
 @pytest.mark.full
-def test_a_lesson_keeps_the_net_before_training_on_its_charts_when_the_run_has_no_numbers_left() -> None:
+def test_a_diverged_lesson_keeps_its_untrained_net() -> None:
     page = watched(guessed(lessons(lesson="exploding"), 2), "lesson_exploding")
     (log, _) = logs(page, name="lesson_exploding")
     stays = [trace for trace in charts(page)["Signal by depth"]["data"] if trace["bind"].get("first")]

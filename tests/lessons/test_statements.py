@@ -132,7 +132,7 @@ def test_attention_whose_scores_are_all_equal_is_linear_and_is_not_said_to_be_ot
     assert "linear only while its weights are fixed" in linearity_sentence(held, own)
 
 
-def test_behind_a_norm_after_the_add_the_end_is_the_sum_of_what_is_left_without_its_mean() -> None:
+def test_post_norms_end_sums_what_is_left() -> None:
     token, output = np.array([1.0, 2.0, -1.0]), np.array([0.5, 1.5, -0.5])
     total = token + output
     end, factor = (total - total.mean()) / np.sqrt(total.var() + 1e-5), 1 / np.sqrt(total.var() + 1e-5)
@@ -143,7 +143,7 @@ def test_behind_a_norm_after_the_add_the_end_is_the_sum_of_what_is_left_without_
     assert "each minus its mean" not in end_sentence(run_sublayers(token, [output], "pre-norm"), 1.0)
 
 
-def test_a_vector_of_mean_square_1_reaches_the_root_of_d_and_only_with_mean_0_the_root_of_d_minus_1() -> None:
+def test_unit_mean_square_reaches_the_root_of_d() -> None:
     one = np.zeros(16)
     one[0] = 4.0
     assert (one**2).mean() == 1

@@ -323,7 +323,7 @@ def homework_of(page: AppTest) -> Homework:
     return found
 
 
-def test_the_link_of_a_lesson_hides_its_answers_and_beside_it_stands_the_one_that_does_not() -> None:
+def test_a_lessons_link_hides_its_answers() -> None:
     page = opened("teacher")
     page.selectbox(key="teacher_target").set_value("final")
     sound(page.run())

@@ -236,7 +236,7 @@ def test_a_map_that_cannot_be_run_is_refused_with_what_would_fit(change, sentenc
     assert refusal_reason(SMALL, Machine()) == ""
 
 
-def test_a_map_is_refused_by_the_speed_of_the_machine_it_is_asked_for_whatever_was_asked_before():
+def test_a_map_is_refused_by_its_machines_speed():
     seconds = sum(unit.seconds(Machine()) for unit in units(SMALL))
     slow = Machine(*(2 * MAP_SECONDS / seconds,) * 2)
     limits = {"MAX_STEP_SECONDS": math.inf, "MAX_RUN_SECONDS": math.inf}

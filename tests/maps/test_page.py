@@ -206,7 +206,7 @@ def test_no_arrangement_is_named_to_which_a_warm_up_does_harm_or_makes_no_differ
     assert both.startswith("A warm-up decides whether post-norm and pre-norm reach a loss of 1; for")
 
 
-def test_the_prepared_map_of_warm_ups_is_trained_long_enough_to_show_that_post_norm_needs_one_and_pre_norm_does_not():
+def test_the_warm_up_map_trains_long_enough():
     """Geometric means of the recorded losses: at 0.003 post-norm stays near ln 16 without a warm-up."""
     spec, runs = PREPARED["warm-up"].spec, recording("warm-up").outcomes
 
@@ -312,9 +312,7 @@ ENDS = (sys.executable, "-c", "")
 @pytest.mark.parametrize(
     ("command", "said"), [(FAILS, "the disk is full"), (ENDS, "The map ended before all of its runs were done.")]
 )
-def test_a_map_that_fails_is_not_begun_again_by_who_still_wants_it_but_by_the_button(
-    made_works, monkeypatch, command, said
-):
+def test_only_the_button_restarts_a_failed_map(made_works, monkeypatch, command, said):
     these, begun = made_works(command=command), []
     monkeypatch.setattr(process, "event", lambda name, **_: begun.append(name) if name == "map_begun" else None)
     these.begin(SMALL, "me")
@@ -415,9 +413,7 @@ def test_a_map_alone_goes_on_beyond_its_turn(made_works, monkeypatch):
     assert first() == ["a", "b"]
 
 
-def test_a_map_whose_unit_is_longer_than_patience_hands_over_and_is_waited_for_longer_the_next_time(
-    made_works, monkeypatch
-):
+def test_a_map_with_long_units_is_waited_for(made_works, monkeypatch):
     monkeypatch.setattr("models.maps.process.TURN_END_SECONDS", 0.2)
     these = made_works(command=SLEEPS, turn=0.1)
     (stubborn, other, *_), names = four()
@@ -438,7 +434,7 @@ def begun_with_a_unit(made_works):
     return these, store
 
 
-def test_only_who_began_an_empty_map_may_delete_it_and_nobody_once_others_have_gone_on_with_it(made_works):
+def test_only_its_author_deletes_an_empty_map(made_works):
     these, store = begun_with_a_unit(made_works)
     assert [these.may_delete(SMALL, viewer) for viewer in ("me", "you", "")] == [True, False, False]
     assert not these.delete(SMALL, "you", 0)

@@ -171,7 +171,7 @@ def running(pid):
         pytest.param("stdin", marks=pytest.mark.full),
     ],
 )
-def test_a_map_that_is_cut_off_leaves_no_process_and_is_resumed_with_no_unit_lost_or_done_twice(tmp_path, how):
+def test_a_cut_off_map_resumes_where_it_stopped(tmp_path, how):
     store = MapStore(LONG, tmp_path / "maps")
     process = started(tmp_path, "--attached", "--jobs", "2", spec=LONG)
     until(lambda: len(store.done()) >= 3, "three units")
@@ -319,9 +319,7 @@ def worker(tmp_path, opened, scheduler):
 
 
 @pytest.mark.full
-def test_a_cluster_that_is_started_by_the_printed_commands_gives_the_same_numbers_though_it_loses_a_worker(
-    tmp_path, opened, scheduler, worker
-):
+def test_the_printed_clusters_numbers_survive_a_lost_worker(tmp_path, opened, scheduler, worker):
     workers = [worker(), worker()]
     (tmp_path / "spec.json").write_text(LONG.to_json())
     where, *command = printed("MAPS_SCHEDULER=")

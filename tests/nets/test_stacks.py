@@ -130,7 +130,7 @@ def test_the_norms_of_a_stack_are_the_configured_norm():
 
 
 @both_nets
-def test_the_head_reads_the_final_norm_of_a_pre_normed_stream_and_the_bare_end_of_a_post_normed_one(net):
+def test_only_pre_norm_has_a_final_norm(net):
     for name, normed in (
         ("pre-norm", True),
         ("sandwich", True),

@@ -77,7 +77,7 @@ def test_the_three_views_lose_what_the_chosen_block_loses_and_the_history_says_s
     assert not page.toggle(key="anatomy_norm").disabled
 
 
-def test_switching_one_blocks_skip_off_changes_the_profile_there_and_keeps_the_whole_as_a_previous_profile() -> None:
+def test_a_blocks_missing_skip_keeps_the_previous_profile() -> None:
     page = anatomy()
     whole = line(page, "Signal by depth")
     page.number_input(key="anatomy_block").set_value(2)

@@ -197,7 +197,7 @@ SEVERAL = {"residual": False, "norm": "rms norm", "lr": 0.02}
 
 
 @pytest.mark.parametrize("ways", [("B",), ("B", "all"), ("B", "all", "B"), ("C", "B")], ids=" then ".join)
-def test_a_browser_that_has_not_drawn_the_column_that_was_chosen_changes_none_by_what_it_shows(
+def test_a_late_browser_changes_no_chosen_column(
     ways: tuple[str, ...],
 ) -> None:
     page = compare(**columns({}, SEVERAL, {"norm": "none", "init": "he"}))
@@ -215,7 +215,7 @@ def test_a_browser_that_has_not_drawn_the_column_that_was_chosen_changes_none_by
     assert [cfg.norm for cfg in page.session_state["compare_columns"]] == [cfg.norm for cfg in before]
 
 
-def test_a_browser_that_has_not_drawn_a_prepared_comparison_or_an_arrangement_takes_nothing_of_it_back() -> None:
+def test_a_late_browser_keeps_a_prepared_comparison() -> None:
     page = compare(**columns({}, SEVERAL))
     repeated(page, "selectbox", "compare_pairing", "residual x norm")
     prepared = list(PAIRINGS["residual x norm"].make())
@@ -240,7 +240,7 @@ def test_a_browser_that_shows_a_column_whose_run_was_cut_short_changes_none_by_i
     assert page.session_state["compare_columns"] == before
 
 
-def test_under_all_stands_no_value_that_one_column_does_not_have_and_an_arrangement_is_taken_by_all() -> None:
+def test_all_shows_only_what_every_column_has() -> None:
     page = compare(**columns({}, {"residual": False}, {"norm": "none", "depth": 5}))
     assert not [one for one in page.toggle if one.key == "residual"]
     assert "Residual: on (A, C), off (B)" in words(page)
@@ -314,7 +314,7 @@ def test_the_difference_view_is_bound_to_column_a_and_has_axes_of_its_own() -> N
         assert panel["fit"] != before[title]
 
 
-def test_every_column_has_its_stack_on_a_common_scale_its_verdict_and_its_way_to_the_playground() -> None:
+def test_every_column_has_stack_verdict_and_link() -> None:
     page = compare(**columns({}, {"residual": False}, {"norm": "none"}))
     stacks, said = panels(page, "stack"), panels(page, "headline")
     assert list(stacks) == [f"Signal and gradient of {letter}" for letter in "ABC"]
@@ -386,7 +386,7 @@ def test_columns_are_named_by_what_distinguishes_them(nets, names) -> None:
     assert paths["labels"] == names
 
 
-def test_a_column_that_is_added_takes_nothing_from_the_others_and_one_that_is_changed_says_nothing_of_before() -> None:
+def test_columns_are_added_and_changed_alone() -> None:
     page = rests(compare(**columns({}, {"residual": False})))
     before = next(one for one in words(page).splitlines() if "At step 30," in one)
     press(page, "Add a column")
@@ -510,7 +510,7 @@ def test_a_comparison_is_taken_home_as_configurations_numbers_and_a_link_that_ch
     assert "digest" not in address(sound(other.run()))
 
 
-def test_a_projector_shows_the_samples_and_the_charts_of_a_comparison_in_large_type_and_nothing_to_set() -> None:
+def test_a_projector_shows_a_comparison_without_controls() -> None:
     page = compare(**columns({}, {"residual": False}), seeds="2", view="projector")
     assert {panel["kind"] for panel in declared(page)["panels"]} == {"paths", "chart"}
     assert {figure["layout"]["bind"]["scale"] for figure in charts(page).values()} == {projector.CHART_SCALE}

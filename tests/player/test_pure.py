@@ -19,7 +19,7 @@ from tests.addnorm.test_read import ROW as LINE
 from tests.drawn import run
 
 
-def test_the_stacks_of_all_presets_have_one_scale_and_a_net_that_leaves_it_a_wider_one():
+def test_stacks_of_all_presets_share_one_scale():
     for name, track in (("act", "act_rms"), ("grad", "grad_rms")):
         rows = [getattr(profile_at_init(cfg), track)[0].tolist() for cfg in PRESETS.values()]
         scales = run("return rows.map((row) => stack.scaleOf(name, row))", rows=rows, name=name)
@@ -174,7 +174,7 @@ def test_where_one_of_two_has_no_row_yet_there_is_no_difference_of_it(waits):
     assert run(SEVERAL + code, given=given, figure=profile, waits=waits) == (["A"] if waits else [])
 
 
-def test_a_cross_stands_where_a_seed_diverged_in_the_colour_of_its_run_and_none_after_it():
+def test_a_cross_marks_where_a_seed_diverged():
     lost, fine = [9, None, None], [2, 1, 1]
     given = [[[fine, fine], [fine, lost], [fine, [None, None, None]], [fine, [None, None, None]]], [[fine, fine]] * 4]
     given[1] = [[fine, fine], [fine, fine], [fine, fine], [lost, fine]]
@@ -275,7 +275,7 @@ def test_the_limits_of_number_formats_are_lines_where_the_axis_reaches_them(trac
     assert [(one["y0"], one["y1"]) for one in layout["shapes"] if "y0" in one] == [(limits[name],) * 2 for name in seen]
 
 
-def test_a_map_of_sites_names_them_as_the_charts_over_depth_do_and_a_lost_cell_too():
+def test_a_map_names_sites_as_charts_do():
     figure = recorded_map("Activation by layer and step", "act_rms", 0)
     given = [{"names": DEEP, "rows": [[1.0, 2.0, 3.0, 4.0, 5.0], [1.0, "NaN", 0.0, 1.0, 1.0]]}]
     code = RECORDED + "return bind.fillFigure(figure, now, {})"
@@ -291,7 +291,7 @@ def test_a_map_of_sites_names_them_as_the_charts_over_depth_do_and_a_lost_cell_t
 
 
 @pytest.mark.parametrize("against", [False, True])
-def test_held_out_losses_of_several_seeds_are_their_median_with_the_range_at_the_frames_that_were_seen(against):
+def test_held_out_losses_show_median_and_range(against):
     code = """
     const frame = (step, loss) => ({ step, held_out_loss: loss })
     made[0].frames = [[frame(0, 2), frame(1, 1), frame(4, 9)], [frame(0, 3), frame(1, null)], [frame(0, 7), frame(1, 5)]]

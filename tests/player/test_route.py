@@ -139,7 +139,7 @@ def test_several_runs_come_on_one_connection_and_a_new_hello_replaces_them(url: 
 # --- requests ---
 
 
-def test_a_run_is_trained_as_far_as_it_is_wanted_and_on_when_it_is_wanted_further(url: str) -> None:
+def test_a_run_trains_as_far_as_wanted(url: str) -> None:
     cfg = other(71, LONG)
     with Browser(url) as page:
         page.hello(cfg, ticket=ticket(cfg), want=5).until_rows(5)
@@ -211,7 +211,7 @@ def test_a_ticket_trains_the_runs_of_its_page_and_no_others(url: str) -> None:
     assert client.trainer().log(foreign).length == 0
 
 
-def test_a_ticket_is_the_same_for_every_drawing_of_a_page_and_good_for_what_it_shows_now() -> None:
+def test_a_pages_ticket_stays_and_covers_what_shows() -> None:
     tickets = Tickets()
     first = tickets.issue(Requester("a", "page", "part", frozenset({"x"})))
     assert tickets.issue(Requester("a", "page", "part", frozenset({"y"}))) == first

@@ -206,7 +206,7 @@ def test_open_starts_the_app_on_a_recording_and_ends_it(
         assert "is neither a recording (a file that ends in .jsonl) nor a folder of runs" in capsys.readouterr().err
 
 
-def test_a_run_that_is_kept_has_the_rows_of_the_run_and_is_opened_in_the_app(
+def test_a_kept_run_opens_in_the_app(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     small = ["--set", "depth=2", "--set", "width=16", "--set", "device=cpu", "--steps", "12"]

@@ -59,7 +59,7 @@ def failing(typed: str) -> None:
     int(typed)
 
 
-def test_an_error_that_any_library_logs_is_one_line_with_its_kind_and_place_and_without_its_words(lines) -> None:
+def test_a_librarys_error_is_one_line_without_words(lines) -> None:
     try:
         failing("my secret")
     except ValueError as error:
@@ -71,9 +71,7 @@ def test_an_error_that_any_library_logs_is_one_line_with_its_kind_and_place_and_
     assert re.search(rf"INFO playground failed {place}$", second)
 
 
-def test_of_lines_that_are_alike_a_minute_has_so_many_and_the_next_one_says_how_many_there_were(
-    lines, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_alike_lines_are_limited_and_counted(lines, monkeypatch: pytest.MonkeyPatch) -> None:
     clock = 0.0
     monkeypatch.setattr(log.time, "monotonic", lambda: clock)
     library = logging.getLogger("some.library")

@@ -180,7 +180,7 @@ def test_a_browser_that_presses_before_it_has_heard_of_a_choice_takes_nothing_of
     assert address(page) == says
 
 
-def test_what_was_put_into_a_control_can_be_set_back_once_the_browser_has_heard_of_it() -> None:
+def test_a_set_control_can_be_set_back() -> None:
     page = playground(**SMALL)
     page.menu_button(key="arrangement").click("plain")
     sound(page.run())

@@ -276,7 +276,7 @@ def test_a_refusal_keeps_its_separators_and_loses_what_is_foreign(fields):
     assert sanitized_error(caught.value, 1000) == sentence.replace("<", "").replace(">", "")
 
 
-def test_a_link_with_an_exception_for_a_block_that_there_is_not_is_told_in_whole_sentences():
+def test_an_exception_for_a_missing_block_is_explained():
     assert RunConfig.from_query({"depth": "8", "overrides": "12.norm.none"})[1] == [
         "overrides names block 12; legal is 1 to 8: overrides ignored"
     ]
@@ -300,7 +300,7 @@ def keys_in_addresses() -> set[str]:
     return found
 
 
-def test_no_part_of_a_page_puts_a_key_into_the_address_that_a_configuration_would_take_for_a_setting():
+def test_no_pages_key_is_a_setting():
     assert {"digest", "hide", "view", "class"} <= keys_in_addresses() <= PAGE_KEYS
 
 

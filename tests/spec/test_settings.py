@@ -142,7 +142,7 @@ def test_a_run_and_a_form_read_a_choice_and_a_number_alike() -> None:
         assert parse_setting(text, kinds, knob) == getattr(read_by_run, name)
 
 
-def test_no_form_on_a_page_of_a_net_has_a_name_that_a_configuration_would_take_for_a_setting() -> None:
+def test_no_forms_name_is_a_setting() -> None:
     beside = ("components.playground", "components.anatomy", "components.instruments")
     names = {
         knob.link or name

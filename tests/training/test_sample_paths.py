@@ -130,7 +130,7 @@ def test_size_and_direction_have_a_rule_each(size, cosine, words):
 @pytest.mark.parametrize(
     "fields", [{}, {"norm": "batch norm"}, {"net": "transformer"}, {"net": "transformer", "task": "book"}]
 )
-def test_the_ten_are_held_out_ones_where_the_head_reads_them_and_taking_them_changes_no_number(fields):
+def test_taking_ten_samples_changes_no_number(fields):
     cfg = RunConfig(depth=3, width=16, batch=16, steps=8, **fields)
     watched, alone = Run(cfg), Run(cfg, frames=False)
     for run in (watched, alone):

@@ -73,7 +73,7 @@ def test_vectors_without_a_direction_are_left_out_and_what_is_not_finite_has_no_
 
 
 @pytest.mark.parametrize("net", NETS)
-def test_a_site_is_the_stream_of_a_sample_for_a_transformer_and_of_the_batch_for_an_mlp(net):
+def test_a_site_is_one_samples_or_the_batchs(net):
     cfg = RunConfig.arranged("post-norm", **TINY, **NETS[net])
     found, run = measured(cfg), Run(cfg)
     points = []

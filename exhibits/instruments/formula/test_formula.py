@@ -252,7 +252,7 @@ def test_the_rate_is_the_slope_of_the_logarithms():
     assert np.isnan(factor_per_sublayer(np.ones(1)))
 
 
-def test_the_rate_of_the_gradient_is_that_of_its_way_back_and_multiplies_to_what_the_sentence_says():
+def test_the_gradients_rates_multiply_to_the_sentence():
     cfg = RunConfig.arranged("residual only", depth=L, width=64, device="cpu")
     found = traces.signal(cfg, SEEDS, rows=128)
     text = formula_sentence(law(cfg), found.mean_square, found.grad_norm)
@@ -275,7 +275,7 @@ def test_the_sentence_says_whether_the_seeds_agree():
 
 
 @pytest.mark.full
-def test_a_narrow_deep_net_strays_with_a_skip_too_unless_a_norm_holds_the_sum_or_what_branches_read():
+def test_narrow_deep_nets_stray_unless_a_norm_holds():
     """Hanin & Nica 2018, arXiv 1812.05994: the variance of the logarithm grows with depth over width."""
 
     def over_the_law(arrangement, width):

@@ -61,7 +61,7 @@ def few_cells(monkeypatch):
 # --- the slice ---
 
 
-def test_every_row_of_a_direction_is_as_long_as_that_of_the_net_and_nothing_but_matrices_moves():
+def test_directions_have_the_nets_row_lengths():
     model = build_model(RunConfig(**TINY))
     matrices = {name: p.detach().numpy() for name, p in model.named_parameters() if p.ndim == 2}
     with torch.no_grad():
@@ -326,7 +326,7 @@ def test_plotly_accepts_the_slice_and_its_table_is_the_slice(loss):
     assert ("log colour" in figure["data"][0]["colorbar"]["title"]["text"]) == (loss == "over decades")
 
 
-def test_the_panel_opens_with_the_slice_which_says_whether_it_is_smooth_and_measures_the_rest_by_button():
+def test_the_panel_opens_with_the_slice():
     page = opened("Landscape", width="8", batch="8")
     assert "Loss on a plane of weights" in charts(page)
     assert "Smooth, and " in words(page)

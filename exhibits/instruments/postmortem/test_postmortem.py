@@ -13,7 +13,7 @@ from tests.player_page import panels
 pytestmark = pytest.mark.usefixtures("trainer_in_this_process")
 
 
-def test_a_post_mortem_names_the_cause_and_a_button_starts_a_comparison_that_differs_in_one_thing():
+def test_a_post_mortem_names_a_cause_to_compare():
     page = opened("Post-mortem", depth="32", norm="none", placement="none")
     assert "neither diverged so far nor ended without learning" in words(page)
     tried(trained(page))

@@ -85,7 +85,7 @@ def test_a_zeroed_branch_leaves_the_skip_and_the_norm_after_the_add(other):
     assert cut(cfg, operation=ZERO, block=2).loss[1] == pytest.approx(expected, rel=1e-5)
 
 
-def test_zeroing_and_skipping_are_one_thing_where_nothing_else_stands_in_a_block_and_two_in_post_norm():
+def test_zeroing_differs_from_skipping_in_post_norm():
     same = result_of(lesions(still_at(RunConfig(**TINY))))
     np.testing.assert_allclose(same.skipped_loss, same.zeroed_loss, rtol=1e-6)
     scaled = result_of(lesions(still_at(RunConfig(**TINY, placement="post-norm", skip_scale=3.0, norm="none"))))

@@ -19,7 +19,7 @@ def test_a_solution_passes_and_a_near_miss_does_not() -> None:
 
 
 @pytest.mark.full
-def test_lesson_8s_plain_net_is_slow_and_its_samples_are_less_alike_than_those_of_the_net_that_learns() -> None:
+def test_the_slow_plain_net_keeps_samples_less_alike() -> None:
     plain, _, normed = (finished(cfg) for cfg in LESSONS["init"].nets.values())
     start, end = (float(plain.frames[at].sample_cosine[-1]) for at in (0, -1))
     assert f"{start:.2f}" in LESSONS["init"].why

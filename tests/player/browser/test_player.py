@@ -177,7 +177,7 @@ def test_the_server_hears_of_the_step_at_which_the_playhead_rests_and_only_of_th
     assert runs_of_the_page(page) <= before + 2
 
 
-def test_a_page_that_is_run_while_it_plays_hears_where_the_playhead_rests_even_where_it_last_rested(visitors):
+def test_a_rerun_page_hears_where_the_playhead_rests(visitors):
     page = drawn(visitors(link(seed=3) + LOOP))
     press(page, "Train")
     until_row(page, 3)

@@ -48,7 +48,7 @@ def test_token_by_token_gives_the_logits_of_reading_it_whole(arrangement, positi
     assert found.difference.max() < 1e-12
 
 
-def test_a_window_that_slides_makes_kept_keys_wrong_unless_neither_place_nor_what_was_dropped_is_in_them():
+def test_a_sliding_window_makes_kept_keys_wrong():
     """In one block whose scores know distance alone, no key holds a position or anything of the dropped token."""
     for position, blocks, wrong in (
         ("sinusoidal", 1, True),

@@ -13,7 +13,7 @@ def page(trainer_in_this_process) -> AppTest:
     return small(lab("autoregression"), "book")
 
 
-def test_a_replaced_token_moves_logits_from_its_place_on_and_the_slip_stays_when_the_net_goes_on(page):
+def test_a_replaced_token_moves_later_logits_alone(page):
     assert "With the causal mask, 0 of the 5 earlier positions change" in words(page)
     assert "without it 5 of the 5 earlier ones do too" in words(page)
     page.selectbox(key="autoregression_replaced_book").select_index(8)

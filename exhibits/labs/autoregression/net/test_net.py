@@ -48,7 +48,7 @@ def test_a_net_of_this_page_learns_to_say_a_sequence_again_token_by_token():
     assert after.stopped == "full"
 
 
-def test_the_lab_opens_with_what_its_net_writes_once_trained_recorded_and_no_other_caption_over_it(
+def test_the_lab_opens_with_its_trained_nets_text(
     trainer_in_this_process,
 ):
     found = recorded_text()

@@ -94,7 +94,7 @@ def test_the_presets_hold_what_the_derivatives_say():
     assert upstream_gradients(residual_factors(np.array(PRESETS["A branch that cancels its skip"])))[0] == 0
 
 
-def test_the_product_with_a_skip_multiplied_out_is_a_sum_over_all_choices_of_skip_or_branch():
+def test_the_product_expands_into_all_paths():
     factors = np.random.default_rng(5).normal(size=7)
     past = np.zeros(8)
     for chosen in product((False, True), repeat=7):

@@ -52,7 +52,7 @@ def test_a_norm_averages_over_the_axes_torchs_result_depends_on(norm, shape):
 
 @pytest.mark.parametrize("norm", cube.NORMS)
 @pytest.mark.parametrize("groups", [1, 2])
-def test_a_block_after_a_norm_is_torchs_and_what_moves_with_a_value_is_what_shares_its_statistics(norm, groups):
+def test_what_moves_is_what_shares_statistics(norm, groups):
     x = cube.block(3, 4, 6)
     judge = BLOCK[norm](torch.tensor(x), groups).numpy()
     np.testing.assert_allclose(cube.normed_block(x, norm, groups), judge, atol=1e-12)

@@ -10,7 +10,7 @@ from exhibits.labs.normalization.recurrent.page import lengths_sentence
 
 
 @pytest.mark.parametrize("seed", [0, 4])
-def test_a_recurrent_cell_reads_with_batch_norm_over_the_sequences_that_are_left_and_with_layer_norm_over_features(
+def test_a_recurrent_cell_normalises_as_torch_does(
     seed,
 ):
     """By torch's layers, from the same draws: lengths, two matrices, inputs."""

@@ -41,7 +41,7 @@ def nets(bend, layers, size, seed=0):
     }
 
 
-def test_branches_of_0_start_at_the_loss_of_the_bend_alone_and_at_that_of_the_whole_target():
+def test_zero_branches_start_at_the_targets_loss():
     found = nets(0.3, 3, 0.0)
     bend = 0.3 * np.sin(1.5 * POINTS)
     assert found["residual"].losses[0] == pytest.approx(np.mean(bend**2) / 2)

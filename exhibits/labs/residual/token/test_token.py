@@ -69,9 +69,7 @@ def test_the_end_of_the_stream_is_the_sum_of_what_is_left_of_every_write(placeme
 
 @pytest.mark.parametrize("skip", [0.0, 1.0, 2.5])
 @pytest.mark.parametrize("placement", [one for one in WALKABLE_PLACEMENTS if not PLACEMENTS[one].norm_add])
-def test_a_relu_after_the_add_is_walked_as_torch_does_and_cuts_the_skips_gradient_where_the_sum_is_negative(
-    placement, skip
-):
+def test_a_relu_after_the_add_cuts_the_skip(placement, skip):
     """By torch: relu(skip x + F) sublayer by sublayer, and the gradient of its end's sum with respect to the token."""
     x = start = torch.tensor(TOKEN, requires_grad=True)
     for output in BRANCHES:

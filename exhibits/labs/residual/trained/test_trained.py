@@ -139,7 +139,7 @@ def trained_shares():
 
 
 @pytest.mark.full
-def test_layers_that_start_off_say_less_on_a_line_and_on_random_sequences_than_on_a_spiral(trained_shares):
+def test_branches_say_less_where_a_line_suffices(trained_shares):
     first = trained_shares["pre-norm, branches off at first"]
     size = {task: np.sqrt(np.mean(values**2)) for task, values in first.items()}
     assert max(size["linear"], size["copy"]) < 0.9 * size["spiral"]
@@ -194,7 +194,7 @@ def test_three_nets_are_trained_by_one_button_and_what_was_measured_is_said(page
 
 
 @pytest.mark.full
-def test_a_net_that_has_ended_is_shown_at_its_end_and_all_others_at_the_step_of_the_slowest(page):
+def test_nets_show_the_slowest_step_or_their_end(page):
     short, *others = cfgs = [configuration(next(iter(NETS)), task, 4) for task in TASKS]
     while not trainer().request_rows(short, short.steps).done:
         pass
