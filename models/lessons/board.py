@@ -171,7 +171,9 @@ class _Class:
             stop=stop,
             loose=bool(saved["loose"]),
             revealed={
-                stop: Result(**result) for option, result in saved["revealed"].items() if (stop := stop_from(option))
+                stop: _result(result, now)
+                for option, result in saved["revealed"].items()
+                if (stop := stop_from(option))
             },
             text=str(saved["text"])[:MAX_PLAN_CHARS],
             shown=_past(saved["shown"], now),
@@ -187,12 +189,18 @@ class _Class:
 UNREADABLE = (OSError, ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError)
 
 
+def _result(saved: Mapping[str, Any], now: float) -> Result:
+    """A saved result; raises one of UNREADABLE for malformed data."""
+    answered = {str(question): int(count) for question, count in saved.get("answered", {}).items()}
+    return Result(_past(saved["shown"], now), _past(saved["revealed"], now), int(saved["present"]), answered)
+
+
 def _past(saved: Any, now: float) -> float:
-    """A saved time, at most `now`, as the clock may have been ahead. ValueError unless it is finite."""
+    """A saved time since 1970, at most `now`, as the clock may have been ahead. ValueError unless it is finite."""
     time_ = float(saved)
     if not math.isfinite(time_):
         raise ValueError("no time")
-    return min(time_, now)
+    return min(max(time_, 0.0), now)
 
 
 _STARTED_AT = time.time() - time.monotonic()
