@@ -18,6 +18,7 @@ from starlette.routing import Route
 
 from components.classroom import route as classroom
 from components.player.route import routes
+from components.search import box
 from components.server.door import Door
 from components.server.sockets import raise_file_limit
 from components.shell.assets import CompressedScripts, base_path, streamlit_scripts
@@ -89,6 +90,7 @@ app = st.App(
         *(Route(f"{base}/healthz", health) for base in {"", base_path()}),
         *routes(),
         *classroom.routes(),
+        *box.routes(),
     ],
     middleware=[Middleware(Door), compressed, Middleware(HtmlInjector, script=ADDRESS, plotly=PLOTLY_ADDRESS)],
 )

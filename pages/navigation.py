@@ -8,6 +8,8 @@ from streamlit.navigation.page import StreamlitPage
 
 from components.classroom import desk, following, homework
 from components.lessons import progress
+from components.search import box
+from components.search.index import PageWords
 from components.shell import address, hidden_parts, language, memory, projector, tour, visitor
 from components.shell.copy_link import copy_link
 from components.shell.drawer import drawer
@@ -64,6 +66,11 @@ UNLISTED = {
     "Labs": tuple(PageEntry(address, lab.title, lab.icon) for address, lab in LABS.items()),
 }
 UNLISTED_ENTRIES = [entry for entries in UNLISTED.values() for entry in entries]
+PAGE_WORDS = [
+    PageWords("" if entry.script == "start" else entry.script, entry.title, entry.tip)
+    for entries in SECTIONS.values()
+    for entry in entries
+]
 
 
 def page_of(entry: PageEntry) -> StreamlitPage:
@@ -100,9 +107,12 @@ visit = hidden_parts.query() | following.follow(page.url_path) | homework.follow
 address.begin_run(page.url_path, language.query() | visit)
 visitor.begin_run(page.url_path, desk.current_stop())
 tour.follow()
+box.follow()
 copy_link(desk.page_button(page.url_path))
 drawer(page.url_path, current=[phrase(name) for name in (entry, above.get(entry, "")) if name])
 hidden_parts.adopt()
+if not (following.shown_state() or projector.is_on() or hidden_parts.hides_anything()):
+    box.draw(PAGE_WORDS)
 if projector.is_on():
     projector.enlarge()
 page.run()

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from models.claims import judging
-from models.content import FRONT, LEFT_ALONE, PLACEHOLDER, Document
+from models.content import FRONT, LEFT_ALONE, PLACEHOLDER, SEARCHED, Document
 from models.exhibits import beside
 from models.lessons import judges
 
@@ -57,7 +57,8 @@ def check_numbers_named(text: Document) -> None:
     own = [beside(text.path, "numbers"), beside(text.path, "judge")]
     constants = {name: value for module in (judging, judges, *own) if module for name, value in vars(module).items()}
     stated = text.take("stated", dict, {})
-    text.take("order", int)  # a place names no number
+    for name in ("order", *SEARCHED):  # a place and others' words name no number
+        text.front.pop(name, None)
     named = {name: list(_values(text, name, value, constants)) for name, value in stated.items()}
     exempt = [*EXEMPT_NUMBERS, *_numbers_within(text.front)]
     stated_names = set()

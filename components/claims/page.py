@@ -26,10 +26,9 @@ ANSWER_HIDDEN = "This link hides the answer: do the numbers support your guess?"
 
 @dataclass(frozen=True)
 class ClaimsShown(Settings):
-    """The open claim, and the search and topic that filter the grid."""
+    """The open claim, and the topic of the grid."""
 
     choice: Annotated[str | None, Knob("Claim", choices={}, link=KEY)] = None
-    search: Annotated[str, Knob("Search", high=100, width=320)] = ""
     topic: Annotated[str, Knob("Topic", choices=dict.fromkeys([ALL, *TOPICS]), width=200)] = ALL
 
 
@@ -37,16 +36,12 @@ DECK = Deck(KEY, CLAIMS, ClaimsShown)
 
 
 def draw_grid() -> None:
-    """Draws search, topic, and the cards that match."""
+    """Draws the topic, and the cards of its claims."""
     row = st.container(horizontal=True, vertical_alignment="bottom")
     with row:
-        shown = form.draw(ClaimsShown, KEY, only=["search"], places=[row], placeholder="warm-up, eps, batch ...")
         topic = form.draw(ClaimsShown, KEY, only=["topic"], places=[row]).topic
-        matches = DECK.matching(topic, shown.search)
+        matches = DECK.matching(topic)
         st.caption(f"{len(matches)} of {len(CLAIMS)} claims")
-    if not matches:
-        st.info("No claim contains all these words.")
-        return
     DECK.draw_cards({_title(claim): claim for claim in matches}, lambda claim: claim.topic)
 
 

@@ -49,6 +49,7 @@ def draw(
     `on_arrange`: callback of the menu of arrangements; without it, the menu sets the controls.
     """
     differing_texts = differing_texts or {}
+    _unfold_linked_setting()
     has_menu = shows_arrangements(ARRANGEMENT_FIELDS)
     # The menu stands for the placement, which would repeat its word; columns that differ share no arrangement.
     folds_placement = has_menu and "placement" not in differing_texts
@@ -65,6 +66,15 @@ def draw(
             columns_differ = not differing_texts.keys().isdisjoint(ARRANGEMENT_FIELDS)
             _draw_arrangement_menu(SEVERAL if columns_differ else CURRENT_ARRANGEMENT.get(), on_arrange or _arrange)
     return cfg, problem
+
+
+def _unfold_linked_setting() -> None:
+    """Unfolds the group of the control that the address names, to which `parts.js` scrolls."""
+    with address.adopting("setting") as is_new:
+        _, knob = knobs().get(st.query_params.get("setting", ""), ((), None))
+        if is_new and knob is not None and knob.group in FOLDED_GROUPS:
+            UNFOLDED.put(UNFOLDED.get() | {knob.group})
+            session.set_widget(f"open_{knob.group}", True)
 
 
 def _draw_folded_groups(differing_texts: Mapping[str, str], finer: set[str]) -> None:

@@ -36,15 +36,9 @@ class Deck(Generic[E]):
         form.keep(self.shown, self.name, only=["choice"], legal={"choice": list(self.experiments)})
         return self.experiments.get(str(session.widget_value(f"{self.name}_choice")))
 
-    def matching(self, topic: str, text: str = "") -> list[E]:
-        """Experiments on a topic, or on all of them, that contain all words of a text, case-insensitively."""
-        words = text.casefold().split()
-        return [
-            experiment
-            for experiment in self.experiments.values()
-            if topic in (ALL, experiment.topic)
-            and all(word in f"{experiment.title} {experiment.why} {experiment.topic}".casefold() for word in words)
-        ]
+    def matching(self, topic: str) -> list[E]:
+        """Experiments on a topic, or on all of them."""
+        return [experiment for experiment in self.experiments.values() if topic in (ALL, experiment.topic)]
 
     def draw_cards(self, by_title: Mapping[str, E], text: Callable[[E], str]) -> None:
         """Draws a grid of cards; one pressed opens its experiment."""

@@ -1,4 +1,4 @@
-"""The glossary: one term in full, chosen here or in the address, and a list to search."""
+"""The glossary: one term in full, chosen here or in the address, and a list of all."""
 
 import re
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ from components.controls import form
 from components.shell import session
 from components.shell.link import PAGES
 from components.shell.sources import with_links
-from models.lessons.glossary import ENTRIES, GlossaryEntry, Term, key_of, nearest_term, search
+from models.lessons.glossary import ENTRIES, GlossaryEntry, Term, key_of, nearest_term
 from models.spec.knob import Knob
 from models.spec.settings import Settings
 
@@ -23,18 +23,17 @@ BASICS = ("signal", "gradient", "loss", "block", "residual", "norm", "rms", "wei
 
 @dataclass(frozen=True)
 class GlossaryShown(Settings):
-    """The open term, and the text to search the list for."""
+    """The open term."""
 
     word: Annotated[str | None, Knob("Term", choices={})] = None
-    search: Annotated[str, Knob("Search", high=100)] = ""
 
 
 def draw() -> None:
     """Draws the open term, and the list."""
     terms = {"word": {key: entry.word for key, entry in ENTRIES.items()}}
-    form.keep(GlossaryShown, KEY, only=["word"], legal=terms, near=_suggestion)
+    form.keep(GlossaryShown, KEY, legal=terms, near=_suggestion)
     tip = "Choose a term, or type a part of it"
-    word = form.draw(GlossaryShown, KEY, is_kept=True, only=["word"], legal=terms, index=None, placeholder=tip).word
+    word = form.draw(GlossaryShown, KEY, is_kept=True, legal=terms, index=None, placeholder=tip).word
     _draw_term_buttons("Begin with", BASICS, "glossary_basics")
     if word is not None:
         _draw_entry(ENTRIES[word])
@@ -79,14 +78,9 @@ def _draw_term_buttons(label: str, words: Sequence[str], key: str) -> None:
 
 
 def _draw_list() -> None:
-    tip = "Any part of a term or of its meaning"
-    entries = search(form.draw(GlossaryShown, KEY, only=["search"], placeholder=tip).search)
-    if not entries:
-        st.info(f"None of the {len(ENTRIES)} terms or their meanings contains all of that.")
-        return
-    st.caption(f"{len(entries)} of {len(ENTRIES)} terms")
+    st.caption(f"{len(ENTRIES)} terms")
     lines = []
-    for key in entries:
+    for key in ENTRIES:
         meanings = "; ".join(meaning(sense) for sense in ENTRIES[key].senses)
         lines.append(f"- **{_escaped(ENTRIES[key].word)}**: {meanings}")
     st.markdown("\n".join(lines))

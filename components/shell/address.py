@@ -16,10 +16,12 @@ from components.shell.assets import base_path
 from components.shell.session import Key, has_value, set_widget, widget_value
 from components.shell.streamlits_own import browser_url, from_history
 from models.log import event
+from models.spec import knobs
 from models.spec.knob import Knob
 from models.spec.query import PAGE_KEYS, Suggestion, link_text, setting_from_link
 
 SAME_NET_PAGES = ("playground", "anatomy")
+SEARCH_KEY = "q"  # what an open search asks; the browser alone keeps it (`history.js`)
 MAX_ECHOES = 8
 
 Query = dict[str, str]  # the query of an address, by key
@@ -77,7 +79,7 @@ def begin_run(page: str, visit: Mapping[str, str]) -> None:
     `visit`: keys that the address has on every page of this visit. The navigation opens a page with an empty address,
     which is replaced by the page's last one; the addresses of Back and Forward stay.
     """
-    query = st.query_params.to_dict()
+    query = _query()
     reapply_widgets(before_drawing=True)
     if not CURRENT_PAGE.is_set or CURRENT_PAGE.get() != page:
         if not CURRENT_PAGE.is_set:
@@ -146,7 +148,7 @@ def write_changes() -> None:
         collect_changes({name: None if value == default else to_text(value)})
     changes = CHANGES.get()
     CHANGES.put({})
-    query = {key: value for key, value in st.query_params.to_dict().items() if key not in changes}
+    query = {key: value for key, value in _query().items() if key not in changes}
     ADOPTED.mutable().update(changes)
     _write(query | {key: value for key, value in changes.items() if value is not None})
 
@@ -202,9 +204,20 @@ def app_url() -> str:
     return f"{scheme}://{host}{base_path()}" if host else ""
 
 
+def with_last(page: str, query: Mapping[str, str]) -> Query:
+    """A query that opens a part of a page, which otherwise stays as it was left; one that names nets stands alone."""
+    names_nets = page == "compare" or query.keys() & knobs().keys()
+    return dict(query) if names_nets else _restored_query(page) | query
+
+
+def _query() -> Query:
+    """The query of the browser's address, without what a search asks."""
+    return {key: value for key, value in st.query_params.to_dict().items() if key != SEARCH_KEY}
+
+
 def _is_outdated() -> bool:
     """Whether the browser does not know the last address yet, and sends an older one or an empty one."""
-    query = st.query_params.to_dict()
+    query = _query()
     differs = CURRENT_PAGE.is_set and not from_history() and query != _last_query()
     return differs and (not query or query in ECHOES.get())
 
@@ -227,7 +240,7 @@ def _restored_query(page: str) -> Query:
 
 def _write(query: Query) -> None:
     """Makes this the address of the current page. It is stored before it is written, because a rerun may interrupt."""
-    before, last_queries = st.query_params.to_dict(), LAST_QUERIES.mutable()
+    before, last_queries = _query(), LAST_QUERIES.mutable()
     last_queries.pop(CURRENT_PAGE.get(), None)
     last_queries[CURRENT_PAGE.get()] = query
     ECHOES.put([echo for echo in (*ECHOES.get(), before) if echo != query][-MAX_ECHOES:])

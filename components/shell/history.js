@@ -12,10 +12,28 @@
       true,
     )
   }
-  const push = history.pushState.bind(history)
+  // What an open search asks stands in the address as `q`, which the server neither reads nor writes. `window.searched`
+  // is null where no search is open.
+  const KEY = "q"
+  const hear = () => Object.assign(window, { searched: new URLSearchParams(location.search).get(KEY) })
+  hear()
+  window.addEventListener("popstate", hear)
+  /** @type {(entry: Parameters<History["pushState"]>) => Parameters<History["pushState"]>} */
+  const withSearch = ([state, title, address]) => {
+    const { searched } = /** @type {any} */ (window)
+    const to = new URL(address ?? location.href, location.href)
+    if ((searched ?? null) === to.searchParams.get(KEY)) return [state, title, address]
+    if (searched === null) to.searchParams.delete(KEY)
+    else to.searchParams.set(KEY, searched)
+    return [state, title, to.href]
+  }
+  const [push, replace] = [history.pushState.bind(history), history.replaceState.bind(history)]
+  history.replaceState = (...entry) => replace(...withSearch(entry))
   history.pushState = (...entry) => {
-    if (hasPressed) push(...entry)
-    else history.replaceState(...entry)
+    const written = withSearch(entry)
+    const isNew = new URL(written[2] ?? location.href, location.href).href !== location.href
+    if (hasPressed && isNew) push(...written)
+    else replace(...written)
     hasPressed = false
   }
   // The key of a class comes behind the # of a projector's address, for a browser that keeps no cookies. It goes before

@@ -3,6 +3,7 @@
 // the expander in sight that the visitor opened last.
 {
   const KEYS = ["instrument", "closer", "part", "panel"]
+  const SETTING = "setting" // a key whose value is a control of the sidebar
   const LOOK_MILLISECONDS = 100 // between two looks at where the part lies
   const WAIT_MILLISECONDS = 60_000 // for the part, which a page may not have
   const SETTLED_MILLISECONDS = 5000 // after the part has last moved, because what stands above it was still drawn
@@ -13,6 +14,7 @@
   let lastPressed // the expander that the visitor pressed last
 
   const pane = () => document.querySelector("[data-testid=stMain]")
+  const paneOf = (part) => part?.closest("[data-testid=stSidebarContent]") ?? pane()
   // The height of what stands over the top of the page: the player, or Streamlit's header.
   const coveredHeight = () =>
     Number.parseFloat(getComputedStyle(pane()).scrollPaddingTop) ||
@@ -42,13 +44,13 @@
       if (performance.now() > endsAt) return stopScrolling()
       const part = find()
       if (part?.matches("details:not([open]) > summary")) part.click()
-      const { scrollHeight, clientHeight, scrollTop } = pane() ?? {}
+      const { scrollHeight, clientHeight, scrollTop } = paneOf(part) ?? {}
       const top = part && part.getBoundingClientRect().top + scrollTop - coveredHeight()
       const place = part && Math.round(Math.min(top, scrollHeight - clientHeight)) // what lies below may yet be drawn
       if (place === at) return
       at = place
       endsAt = performance.now() + (part ? SETTLED_MILLISECONDS : WAIT_MILLISECONDS)
-      if (part) pane().scrollTo({ top: place, behavior })
+      if (part) paneOf(part).scrollTo({ top: place, behavior })
     }
     const timer = setInterval(look, LOOK_MILLISECONDS)
     const listeners = new AbortController()
@@ -60,9 +62,19 @@
       window.addEventListener(kind, stopScrolling, { capture: true, signal: listeners.signal })
   }
 
+  // A control of the sidebar, which a narrow page folds away.
+  const setting = (name) => {
+    const control = document.querySelector(`[data-testid=stSidebar] .st-key-${CSS.escape(name)}`)
+    if (control?.checkVisibility()) return control
+    const opener = document.querySelector("[data-testid=stExpandSidebarButton]")
+    if (opener instanceof HTMLElement) opener.click()
+  }
+
   const arrive = (address) => {
     stopScrolling()
     const { hash, searchParams } = new URL(address, location.href)
+    const control = searchParams.get(SETTING)
+    if (control) return scrollTo(() => setting(control), "instant")
     const key = KEYS.find((name) => searchParams.has(name))
     const name = decodeURIComponent(hash.slice(1)) || searchParams.get(key ?? "")
     if (name) scrollTo(() => namedPart(name) ?? (hash ? undefined : choiceOf(key)), "instant")
@@ -89,6 +101,7 @@
     if (target instanceof Element) lastPressed = target.closest("summary") ?? lastPressed
   })
   Object.assign(window, {
+    showAddress: arrive,
     openedPart: () => {
       const isShown = ({ bottom, top }) => bottom > 0 && top < innerHeight
       const opened = shownParts().find((el) => el === lastPressed && el.matches("details[open] > summary"))

@@ -61,11 +61,6 @@ class GlossaryEntry:
     word: str
     senses: tuple[Term, ...]
 
-    def searchable_text(self) -> str:
-        """Word and senses in lower case, for the search."""
-        parts = (f"{sense.category} {sense.text} {sense.source}" for sense in self.senses)
-        return " ".join((self.word, *parts)).casefold()
-
 
 def key_of(word: str) -> str:
     """Key of a term: lower case, single spaces."""
@@ -83,14 +78,6 @@ def nearest_term(word: str) -> str:
     if key_of(_with_synonym(word)) in ENTRIES:
         return key_of(_with_synonym(word))
     return next(iter(get_close_matches(key_of(word), ENTRIES, 1)), "")
-
-
-def search(text: str) -> list[str]:
-    """Keys of all entries with every word of a text: the term that it names first, then those named with its words."""
-    term = key_of(_with_synonym(text))
-    parts = term.split()
-    keys = [key for key, entry in ENTRIES.items() if all(part in entry.searchable_text() for part in parts)]
-    return sorted(keys, key=lambda key: (key != term, not all(part in key for part in parts)))
 
 
 def _terms(text: Document) -> dict[str, Term]:

@@ -32,7 +32,7 @@ NO_STOPS = {"navigation", "teacher", QUESTION}  # scripts whose address shows a 
 TITLES = {STORY: "The story", "recordings": "Your model", CLAIM: "Common claims"}
 STORY_SCENES = 5
 SCENE = re.compile(rf"{STORY}-([1-{STORY_SCENES}])")
-VISIT_KEYS = {"class", "hide", "key", "lang", "plan", "view", "homework"}  # of an address, which no stop has
+VISIT_KEYS = {"class", "hide", "key", "lang", "plan", "q", "view", "homework"}  # of an address, which no stop has
 # By page, the key of its address that names one of its parts, and these.
 PARTS: dict[str, tuple[str, Mapping[str, object]]] = {
     LESSON: ("lesson", LESSONS),

@@ -323,9 +323,8 @@ def test_no_empty_sidebar_stays_where_a_list_of_it_was_opened_before(person):
     expect(visitor.tab.get_by_test_id("stSidebar")).to_be_visible()
 
 
-def test_a_common_error_is_searched_chosen_run_and_judged(person):
+def test_a_common_error_is_chosen_run_and_judged(person):
     visitor = person("Common claims")
-    visitor.types("Search", "typical")
     visitor.picks("33. The mean over seeds shows a typical net.")
     visitor.reads("True or false?")
     assert "What is true" not in visitor.says

@@ -91,7 +91,6 @@ def test_compare_is_found_again_with_its_columns_and_its_seeds() -> None:
 CHOICES: dict[str, tuple[str, str, str, Any, dict[str, str]]] = {
     "lesson": (LESSONS, "selectbox", "lesson_box", "final", {"lesson": "final"}),
     "claim": (CLAIMS, "cards", "claim_choice", "copies", {"claim": "copies"}),
-    "search": (CLAIMS, "text_input", "claim_search", "layer norm", {"search": "layer norm"}),
     "map": (MAPS, "selectbox", "map_choice", "your own", {"map": "your-own"}),
     "closer look": (
         NORMALIZATION,

@@ -1,0 +1,249 @@
+"""The index of the search: everything that can be opened, in SQLite's FTS5, built when it is first asked."""
+
+import ast
+import re
+import sqlite3
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from threading import Lock
+from typing import NamedTuple
+from urllib.parse import urlencode
+
+from components.controls.panel import SCENES
+from components.shell import compare_link
+from models import exhibits
+from models.content import PLACEHOLDER, UNSPACED, Content, Document, Texts, phrase
+from models.experiment import net_config
+from models.insight.words import count_in_words
+from models.lessons.glossary import ENTRIES, SYNONYMS, key_of, nearest_term
+from models.spec import knobs
+from models.spec.query import slug
+
+MAX_CHARS = 200  # of a question; the rest is not read
+MAX_RESULTS = 8
+MAX_SAID = 160  # characters of what a result says
+MAX_RANKED = 100  # entries that are compared
+WEIGHTS = "6, 6, 2, 1"  # of the columns: title, what else it is asked by, what it says, all its other words
+COLUMNS = "title, asked, says, words"
+MARKUP = re.compile(r"\]\([^)]*\)|[*_`$\[\]{}|#\\]")
+TEXTS = Texts("search")
+
+
+class PageWords(NamedTuple):
+    """A page of the navigation: address, title and what it is for."""
+
+    address: str
+    title: str
+    tip: str
+
+
+@dataclass(frozen=True)
+class Entry:
+    """What a search can find. `says`: one line of it. `asked`: other words for it. `href`: where it opens.
+
+    `remedy`: of a symptom, the address that lays the healthy net beside the sick one.
+    """
+
+    kind: str
+    title: str
+    says: str
+    href: str
+    asked: str = ""
+    words: str = ""
+    remedy: str = ""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What was found, the best first, and one sentence on it."""
+
+    sentence: str
+    found: Sequence[Entry] = ()
+
+
+pages: list[PageWords] = []  # of the navigation, which sets them
+
+
+def answer(text: str) -> Answer:
+    """The best entries for a question in anybody's words; any text has an answer."""
+    asked = _words(text[:MAX_CHARS])
+    named = [word for word in asked if word not in SYNONYMS["stop"]["words"].split()]
+    if not named and " ".join(asked) in ENTRIES:
+        named = asked
+    if not named:
+        return Answer(TEXTS("stop words") if asked else TEXTS("nothing"))
+    index, near = _index()[""], ""
+    found = index.find(named, " ".join(asked), is_typing=not text[:MAX_CHARS].endswith(" "))
+    if not found and (near := nearest_term(" ".join(named))):
+        found = index.find(_words(near), "", is_typing=False)
+    if len(text) > MAX_CHARS:
+        return Answer(TEXTS("cut", count=MAX_CHARS), found)
+    if near:
+        return Answer(TEXTS("nearest", term=ENTRIES[near].word), found)
+    return Answer(TEXTS("found", results=count_in_words(len(found), "result")) if found else TEXTS("not found"), found)
+
+
+class Index:
+    """The entries, and the table in which FTS5 looks for their words. Any thread may ask it."""
+
+    def __init__(self, entries: Sequence[Entry]) -> None:
+        self.entries = entries
+        self._lock = Lock()
+        self._table = sqlite3.connect(":memory:", check_same_thread=False)
+        self._table.execute(f"CREATE VIRTUAL TABLE entry USING fts5({COLUMNS}, tokenize='porter unicode61')")
+        rows = [[_spaced(text) for text in (one.title, one.asked, one.says, one.words)] for one in entries]
+        self._table.executemany("INSERT INTO entry VALUES (?, ?, ?, ?)", rows)
+
+    def find(self, words: Sequence[str], question: str, *, is_typing: bool) -> list[Entry]:
+        """The entries with any of the words, the last perhaps half typed: what the question names, then the best."""
+        terms = [_words(term) for term in _terms_named(question)]
+        asked = dict.fromkeys([*words, *(" ".join(term) for term in terms)])
+        phrases = [f'"{words}"' for words in asked]
+        phrases += [f'"{words[-1]}"*'] if is_typing and len(words[-1]) > 2 else []
+        query = f"SELECT rowid FROM entry WHERE entry MATCH ? ORDER BY bm25(entry, {WEIGHTS}) LIMIT {MAX_RANKED}"
+        with self._lock:
+            rows = self._table.execute(query, (" OR ".join(phrases),)).fetchall()
+        best: dict[str, Entry] = {}  # of several at one address
+        for (row,) in rows:
+            best.setdefault(self.entries[row - 1].href, self.entries[row - 1])
+        names = [question.split(), _words(SYNONYMS["synonyms"].get(question, ""))]
+        return sorted(best.values(), key=lambda entry: _words(entry.title) not in names)[:MAX_RESULTS]
+
+
+@cache
+def _index() -> Content[Index]:
+    """The index in the reader's language, under the key ""; it is built again when a text has changed."""
+    return Content("**/*.md", lambda texts: {"": Index([*_entries(texts)])}, "*.toml")
+
+
+def _words(text: str) -> list[str]:
+    """The words of a text in lower case, without signs; Chinese characters one by one."""
+    return re.findall(r"[^\W_]+", _spaced(text).casefold())
+
+
+def _spaced(text: str) -> str:
+    """A text with blanks around what is written without, for a table that parts words at them."""
+    return re.sub(f"({UNSPACED})", r" \1 ", text)
+
+
+def _terms_named(question: str) -> Iterator[str]:
+    """The app's terms for what a question calls otherwise."""
+    for synonym, term in SYNONYMS["synonyms"].items():
+        if f" {synonym} " in f" {question} ":
+            yield term.replace('"', "")
+
+
+def _entries(texts: Sequence[Document]) -> Iterator[Entry]:
+    for page in pages:
+        script = exhibits.FOLDER.parent / "pages" / f"{page.address or 'start'}.py"
+        doc = ast.get_docstring(ast.parse(script.read_text(encoding="utf-8"))) or ""
+        yield Entry("page", phrase(page.title), phrase(page.tip) or doc.removeprefix(f"{page.title}: "), page.address)
+    shown = [text for text in texts if text.path.is_relative_to(exhibits.FOLDER)]
+    for text in sorted(shown, key=lambda text: text.front.get("order", 0)):
+        kind, *names = text.path.parent.relative_to(exhibits.FOLDER).parts
+        front = Document(text.path, dict(text.front))
+        asked = ". ".join(front.take("asked", list, []))
+        words = _plain(" ".join(text.sections.values()))
+        title, says, query, entry_kind = FOUND_AS[kind](text, names, shown)
+        yield Entry(entry_kind, _plain(title), _said(says), query, asked, words)
+        for symptom in front.take("symptoms", list, []):
+            yield _symptom(text, Document(text.path, dict(symptom)))
+    yield from _settings()
+    yield from _terms()
+
+
+Found = tuple[str, str, str, str]  # title, what it says, address, kind
+
+
+def _lesson(text: Document, names: Sequence[str], shown: Sequence[Document]) -> Found:
+    return text.title, text.sections["Question"], _address("lessons", lesson=text.key), "lesson"
+
+
+def _claim(text: Document, names: Sequence[str], shown: Sequence[Document]) -> Found:
+    return f"“{text.title}”", text.sections["Experiment"], _address("claims", claim=text.key), "claim"
+
+
+def _paper(text: Document, names: Sequence[str], shown: Sequence[Document]) -> Found:
+    return text.title, text.front["paper"].replace(".", ""), _address("papers", paper=text.key), "paper"
+
+
+def _instrument(text: Document, names: Sequence[str], shown: Sequence[Document]) -> Found:
+    return text.front["name"], text.title, _address("playground", instrument=slug(text.front["name"])), "instrument"
+
+
+def _lab(text: Document, names: Sequence[str], shown: Sequence[Document]) -> Found:
+    """A lab, or a part of one: in its tab, or in the closer look of the part that draws it."""
+    if len(names) == 1:
+        return text.title, text.sections["lead"], names[0], "lab"
+    lab = text.path.parents[1]
+    (title,) = (other.title for other in shown if other.path.parent == lab)
+    parts = {other.path.parent.name: other for other in shown if other.path.parents[1] == lab}
+    titles = {name: other.title for name, other in parts.items()}
+    has_tabs = len({other.title for other in parts.values() if "within" not in other.front}) > 1
+    within = text.front.get("within", "")
+    query = {"part": titles[within]} if within and has_tabs else {}
+    query |= {"closer" if within and has_tabs else "part": text.title} if within or has_tabs else {}
+    says = next((section for section in text.sections.values() if not PLACEHOLDER.search(section)), "")
+    address = _address(names[0], **{key: slug(title) for key, title in query.items()})
+    return text.title, says, address, f"{title} lab"
+
+
+FOUND_AS: Mapping[str, Callable[[Document, Sequence[str], Sequence[Document]], Found]] = {
+    "lessons": _lesson,
+    "claims": _claim,
+    "papers": _paper,
+    "instruments": _instrument,
+    "labs": _lab,
+}
+
+
+def _symptom(text: Document, symptom: Document) -> Entry:
+    """What goes wrong, as an instrument announces it: the net that shows it, below that instrument, and the remedy."""
+    seen, net = symptom.take("seen", str), symptom.take("net", dict)
+    sick, healthy = (net_config(text, {**net, **change}, seen) for change in ({}, symptom.take("remedy", dict)))
+    shown = _address("playground", **sick.to_query(), instrument=slug(text.front["name"]))
+    remedy = _address("compare", **compare_link.to_query([sick, healthy], 1))
+    asked = ". ".join(symptom.take("asked", list))
+    entry = Entry("symptom", seen, symptom.take("helps", str), shown, asked, remedy=remedy)
+    symptom.require_all_taken()
+    return entry
+
+
+def _settings() -> Iterator[Entry]:
+    """The controls of a net; one that not every kind of net has opens on a net that has it."""
+    for name, (_, knob) in knobs().items():
+        if name == "overrides":
+            continue  # has no control of its own
+        words = " ".join(map(str, (name, *(knob.choices or ()), *(knob.rules or ()))))
+        (net, *others) = knob.nets
+        fields = {} if others else {"net": net} | {key: str(value) for key, value in SCENES[net].items()}
+        address = _address("playground", setting=name, **fields)
+        yield Entry("setting", knob.label, _said(knob.help), address, words=words)
+
+
+def _terms() -> Iterator[Entry]:
+    """The glossary's terms, except those that are a setting and nothing else."""
+    labels = {key_of(knob.label) for _, knob in knobs().values()}
+    for key, entry in ENTRIES.items():
+        if key in labels and len(entry.senses) == 1:
+            continue
+        text = _plain(" ".join(sense.text for sense in entry.senses))
+        sources = " ".join(sense.source for sense in entry.senses)
+        yield Entry("term", entry.word, _said(text), _address("glossary", word=slug(key)), words=f"{text} {sources}")
+
+
+def _address(page: str, **query: str) -> str:
+    """A page with its query, relative to the app's own address."""
+    return f"{page}?{urlencode(query)}"
+
+
+def _plain(text: str) -> str:
+    """A text without Markdown, placeholders and formulas' signs."""
+    return " ".join(MARKUP.sub(" ", PLACEHOLDER.sub(" ", text)).split())
+
+
+def _said(text: str) -> str:
+    """The beginning of a text: its first sentence, cut where that is long."""
+    first = re.split(r"(?<=[.?!])\s", _plain(text), maxsplit=1)[0]
+    return first if len(first) <= MAX_SAID else first[: first.rindex(" ", 0, MAX_SAID)] + " ..."
