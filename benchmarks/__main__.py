@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import torch
 
-from benchmarks import cost, maps, papers, remedies, seeds, training, watch
+from benchmarks import cost, maps, papers, remedies, search, seeds, training, watch
 from benchmarks.report import Figure, heading, machine, show
 from benchmarks.timing import default_step_seconds, stolen_ticks
 from tests.addnorm import families, findings
@@ -23,6 +23,7 @@ BENCHMARKS: dict[str, Callable[[], Iterable[Figure]]] = {
     "seeds": seeds.seeds_gain,
     "maps": maps.maps,
     "remedies": remedies.remedies,
+    "search": search.search,
     "verdicts": verdicts.verdicts,
     "findings": findings.findings,
     "families": families.families,

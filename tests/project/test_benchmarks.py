@@ -6,7 +6,7 @@ from collections import Counter
 import pytest
 
 from addnorm.rules import RULES
-from benchmarks import cost, maps, remedies, seeds, training, watch
+from benchmarks import cost, maps, remedies, search, seeds, training, watch
 from benchmarks.__main__ import BENCHMARKS, main
 from benchmarks.report import Figure, show
 from benchmarks.timing import interleaved_seconds, milliseconds_per_step, percentile, ratio
@@ -34,6 +34,10 @@ def measured(figures: list[Figure]) -> list[Figure]:
 
 def test_the_costs_of_watching_are_measured_for_every_shape() -> None:
     assert len(measured(training.probe({"tiny": TINY}, rounds=2, steps=2))) == 2
+
+
+def test_what_the_search_costs_is_measured() -> None:
+    assert len(measured([*search.search(["norm"])])) == 2
 
 
 def test_the_cost_of_recording_any_model_is_put_beside_what_people_use_else() -> None:
