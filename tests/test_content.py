@@ -75,6 +75,8 @@ SPOILT = [  # file, what is replaced, by what, where the fault is, and what it s
         "40 %",
         "the number 40 % is neither",
     ),
+    ("lessons/vanishing.md", '"gradient", "init', '"gradeint", "init', "gradeint", "there is no term"),
+    ("lessons/vanishing.md", "init_gain = 1.19", "depth = 4", "key = {", "this challenge leaves it"),
     ("lessons/vanishing.md", "1.5e-5", "1.6e-5", "1.6e-5", "the number 1.6e-5 is neither"),
     ("claims/spread_of_one.md", "+ 1e-5)", "+ 1e-4)", "0.688", "the number 0.688 is neither"),
     ("claims/spread_of_one.md", '"FEATURES"', '"FEATURE"', "features =", "cannot be computed: KeyError"),

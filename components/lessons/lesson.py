@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from typing import Annotated
+from urllib.parse import quote
 
 import streamlit as st
 
@@ -76,6 +77,7 @@ def draw(lesson: Lesson) -> None:
     with left:
         st.markdown(f"**{number}. {lesson.title}.** {with_explained_words(lesson.question)}")
         has_guess = _draw_guess(lesson)
+        _draw_teaching(lesson)
     finding = runs.visible_finding(lesson) if has_guess else None
     with right:
         with st.container(key="lesson_guessed" if has_guess else None):
@@ -83,9 +85,10 @@ def draw(lesson: Lesson) -> None:
         if has_guess:
             runs.draw_finding(lesson, finding)
     if has_guess:
-        _draw_runs(lesson, finding)
+        _draw_runs(lesson, finding, "answer" if progress.ANSWER_SHOWN.of(lesson.key).get() else "")
     lesson_progress = progress.progress_of(lesson.key)
-    if lesson_progress.watched and lesson_progress.right is not None and not is_hidden("answers"):
+    is_answered = lesson_progress.watched and lesson_progress.right is not None
+    if (is_answered or progress.ANSWER_SHOWN.of(lesson.key).get()) and not is_hidden("answers"):
         with st.expander(TEXTS("why"), expanded=True):
             draw_explanation(lesson.why, "formula", lesson.papers, TEXTS("read more"))
         attempt.draw(lesson)
@@ -173,8 +176,8 @@ def _draw_neighbour(word: str, lesson: Lesson, icon: str) -> None:
 
 
 def _draw_guess(lesson: Lesson) -> bool:
-    """Draws the guess, or asks for it. Returns whether there is one."""
-    guess = progress.progress_of(lesson.key).guess
+    """Draws the guess, or asks for it, or leaves it out for the answer. Returns whether the nets may be seen."""
+    guess, shown = progress.progress_of(lesson.key).guess, progress.ANSWER_SHOWN.of(lesson.key)
     key = f"lesson_{lesson.key}_guess"
 
     def settle() -> None:
@@ -185,20 +188,31 @@ def _draw_guess(lesson: Lesson) -> bool:
         progress.reset_guess(lesson.key)
         runs.reset(lesson)
 
-    if guess:
-        st.markdown(TEXTS("your guess was", guess=lesson.word(guess)))
+    if guess or (shown.get() and not is_hidden("answers")):
+        st.markdown(TEXTS("your guess was", guess=lesson.word(guess)) if guess else TEXTS("answer shown"))
         st.button(TEXTS("guess again"), key=f"{key}_again", icon=":material/replay:", on_click=reset)
         return True
     choice = st.radio(TEXTS("your guess"), lesson.options, index=None, key=key, format_func=lesson.word)
-    st.button(
-        TEXTS("settle"),
-        key=f"{key}_settle",
-        icon=":material/done:",
-        type="primary",
-        on_click=settle,
-        disabled=choice is None,
-    )
+    with st.container(horizontal=True):
+        st.button(
+            TEXTS("settle"),
+            key=f"{key}_settle",
+            icon=":material/done:",
+            type="primary",
+            on_click=settle,
+            disabled=choice is None,
+        )
+        if not (is_hidden("answers") or projector.is_on()):
+            st.button(TEXTS("show the answer"), key=f"{key}_show", type="tertiary", on_click=shown.put, args=(True,))
     return False
+
+
+def _draw_teaching(lesson: Lesson) -> None:
+    """Draws what one can do after a lesson, what it builds on and how long it takes."""
+    teaching = lesson.teaching
+    if teaching.minutes:
+        terms = ", ".join(f"[{term}](glossary?word={quote(term)})" for term in teaching.presupposes)
+        st.caption(TEXTS("teaching", objective=teaching.objective, terms=terms, minutes=teaching.minutes))
 
 
 def _draw_code(lesson: Lesson) -> None:

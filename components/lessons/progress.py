@@ -30,6 +30,7 @@ class LessonProgress:
 
 
 LESSONS_DONE: Key[dict[str, LessonProgress]] = Key("lessons_done", {})
+ANSWER_SHOWN = Key("lesson_{}_answer_shown", False)  # whether the visitor asked for the answer instead of guessing
 LESSONS_RECALLED = Key("lessons_recalled", False)
 
 
@@ -81,6 +82,7 @@ def reset_guess(key: str) -> None:
     """Forgets the guess; a passed challenge stays passed."""
     progress = progress_of(key)
     progress.guess, progress.watched, progress.right = "", False, None
+    ANSWER_SHOWN.of(key).put(False)
 
 
 def symbol(key: str) -> str:

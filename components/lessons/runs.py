@@ -145,8 +145,9 @@ def is_unmeasured(lesson: Lesson) -> bool:
 
 
 def draw_finding(lesson: Lesson, finding: Finding | None, *, in_class: bool = False) -> None:
-    """Draws the finding, and whether the guess was right. Without a guess it draws only in a class."""
-    if not progress.progress_of(lesson.key).guess and not in_class:
+    """Draws the finding, and whether a guess was right; nothing before a guess, outside of a class."""
+    is_shown = progress.ANSWER_SHOWN.of(lesson.key).get()
+    if not (progress.progress_of(lesson.key).guess or is_shown or in_class):
         return
     is_over = _is_over(lesson)
     if is_hidden("answers"):

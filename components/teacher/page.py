@@ -8,6 +8,7 @@ import hmac
 import io
 import socket
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from urllib.parse import urlencode, urlsplit
@@ -20,6 +21,7 @@ from components.classroom.text_file import open_text_file
 from components.controls import drive, shown_config
 from components.player.view import as_sentence
 from components.shell import address, language, memory, session, visitor
+from components.shell.naming import settings_text
 from components.shell.session import Key
 from components.teacher import handout, seat, worksheet
 from models.claims.claims import CLAIMS
@@ -27,7 +29,7 @@ from models.content import phrase
 from models.lessons import board as classes
 from models.lessons import stops
 from models.lessons.board import ClassState, code_from, is_valid_key
-from models.lessons.lessons import LESSONS
+from models.lessons.lessons import LESSONS, Lesson
 from models.lessons.plan import Plan, PlannedStop, prepared_plans
 from models.lessons.questions import ASK, NUMBER, OPTION, RIGHT
 from models.lessons.stops import poll_of, read_stop, stop_from, title_of
@@ -168,12 +170,22 @@ def _draw_class(code: str, key: str, state: ClassState, plan: Plan) -> None:
         board.draw_attendance(state)
         if questions := stops.questions_of(state.stop):
             board.draw_results(code, questions, _right_option, is_open=not state.revealed)
+        if state.stop in LESSONS:
+            _draw_teaching(LESSONS[state.stop])
         if state.open_questions:
             st.caption(TEXTS("off the wall"))
         _draw_endings(code, key, state)
     with right:
         st.html(ways_in.join_html(code, ""))
         _draw_reachability()
+
+
+def _draw_teaching(lesson: Lesson) -> None:
+    """Draws what a lesson is for, and a key to its challenge."""
+    teaching = lesson.teaching
+    if teaching.key:
+        key = settings_text(replace(lesson.challenge.base, **teaching.key), teaching.key)
+        st.caption(TEXTS("teaching", objective=teaching.objective, minutes=teaching.minutes, key=key))
 
 
 def _planned(state: ClassState, plan: Plan) -> PlannedStop:

@@ -1,8 +1,10 @@
 """The lessons in order, loaded from `exhibits/lessons/`."""
 
 import re
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from functools import partial
+from typing import Any
 
 from models.content import Content, Document
 from models.experiment import (
@@ -14,7 +16,8 @@ from models.experiment import (
     net_config,
 )
 from models.lessons import judges
-from models.lessons.challenges import GOALS, Challenge
+from models.lessons.challenges import GOALS, Challenge, rule_violations
+from models.lessons.glossary import ENTRIES, key_of
 
 CHARTS = ("loss", "act_rms", "grad_rms", "sample_cosine")
 
@@ -25,6 +28,19 @@ class Code:
 
     path: str
     name: str
+
+
+@dataclass(frozen=True)
+class Teaching:
+    """What a teacher asks of a lesson: what one can do after it, the terms that it builds on, minutes with a class.
+
+    `key`: fields that pass its challenge.
+    """
+
+    objective: str = ""
+    presupposes: tuple[str, ...] = ()
+    minutes: int = 0
+    key: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,16 +56,19 @@ class Lesson(Experiment):
     challenge: Challenge
     see: tuple[str, ...]
     field: str
+    teaching: Teaching
 
 
 def lesson(text: Document) -> Lesson:
     """Loads a lesson from its file; raises ContentError."""
     options = text.front.pop("options", ())
     path, _, name = text.take("code", str).partition(" ")
+    challenge = _challenge(text)
     loaded = Lesson(
         charts=tuple(text.take("charts", list)),
         code=Code(path, name),
-        challenge=_challenge(text),
+        challenge=challenge,
+        teaching=_teaching(text, challenge),
         see=tuple(text.take("see", list, [])),
         field=text.take("field", str, ""),
         **experiment_fields(
@@ -94,6 +113,26 @@ def _challenge(text: Document) -> Challenge:
         raise text.fault(f"a challenge has no “{name}”", name)
     bounds = tuple((field, *ends) for field, ends in limits.items())
     return Challenge(text.section("Challenge"), base, fields, tuple(goals), bounds)
+
+
+def _teaching(text: Document, challenge: Challenge) -> Teaching:
+    """Loads what a teacher asks; ContentError for an unknown term, or a key that breaks the challenge's rules."""
+    if "teaching" not in text.front:
+        return Teaching()
+    table = Document(text.path, text.take("teaching", dict))
+    terms, key = table.take("presupposes", list), table.take("key", dict)
+    teaching = Teaching(table.take("objective", str), tuple(terms), table.take("minutes", int), key)
+    table.require_all_taken()
+    for term in terms:
+        if key_of(term) not in ENTRIES:
+            raise text.fault(f"there is no term “{term}”", term)
+    try:
+        broken = rule_violations(challenge, replace(challenge.base, **key))
+    except (TypeError, ValueError) as error:
+        broken = (str(error),)
+    for sentence in broken:
+        raise text.fault(sentence.removesuffix("."), "key = ")
+    return teaching
 
 
 LESSONS: Content[Lesson] = Content("lessons/*.md", partial(experiments_from, lesson))

@@ -17,7 +17,7 @@ from models.lessons.challenges import check
 from models.lessons.lessons import LESSONS
 from models.spec import RunConfig, knobs
 from models.spec.budget import budget_refusal, step_seconds
-from tests.app_page import by_link, charts, press, sound, words
+from tests.app_page import by_link, charts, labels, press, sound, words
 from tests.experiments import TRAINED, last_loss
 from tests.player_page import logs, panels, rests, runs
 from tests.traces import finished
@@ -149,6 +149,31 @@ def _blocks(page: AppTest) -> str:
     """The drawing of the blocks on a lesson's page."""
     said = (json.loads(one.proto.json or "{}") for one in page.get("bidi_component"))
     return "".join(data.get("svg", "") for data in said)
+
+
+def test_who_came_with_the_question_is_shown_the_answer() -> None:
+    page = press(lessons(lesson="vanishing"), "Show the answer")
+    assert LESSONS["vanishing"].why in words(page)
+    page = watched(page, "lesson_vanishing")
+    assert "The answer is" in words(page)
+    assert "becomes 64,000 times smaller" in words(page)
+    assert "Your guess was right" not in words(page)
+    page = press(page, "Guess again")
+    assert LESSONS["vanishing"].why not in words(page)
+
+
+def test_a_link_that_hides_answers_offers_none() -> None:
+    page = lessons(lesson="vanishing", hide="answers")
+    assert "Show the answer" not in labels(page)
+
+
+def test_a_lesson_says_what_it_is_for() -> None:
+    for key, lesson in LESSONS.items():
+        said, teaching = words(lessons(lesson=key)), lesson.teaching
+        assert f"After it you can {teaching.objective}." in said
+        assert f"takes {teaching.minutes} minutes" in said
+        assert 5 <= teaching.minutes <= 45
+        assert not any(str(value) in teaching.objective for value in teaching.key.values())
 
 
 def test_an_attempt_is_edited_trained_and_passed_and_the_progress_says_so() -> None:

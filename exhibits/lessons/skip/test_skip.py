@@ -15,7 +15,7 @@ def test_the_nets_bear_out_what_is_told() -> None:
 
 @pytest.mark.full
 def test_a_solution_passes_and_a_near_miss_does_not() -> None:
-    solved_by("skip", {"skip_scale": 0.9}, near_miss={"skip_scale": 0.7})
+    solved_by("skip", near_miss={"skip_scale": 0.7})
 
 
 def test_a_skip_beyond_the_limit_is_refused() -> None:
