@@ -1,5 +1,5 @@
 # CONTRIBUTING.md explains the targets.
-.PHONY: app check quick test full bench recorder site plotly
+.PHONY: app check quick test full bench recorder site plotly kernels
 
 app:
 	streamlit run app.py
@@ -35,6 +35,11 @@ plotly:
 	cd addnorm/player/plotly && npm pack --silent plotly.js-cartesian-dist-min@$(RELEASE) | xargs tar xzf \
 		&& mv package/plotly-cartesian.min.js package/LICENSE . && rm -r package *.tgz \
 		&& sha256sum plotly-cartesian.min.js LICENSE > SHA256SUMS
+
+# The matrix products of the engine in a browser, after a change of kernels.ts.
+kernels:
+	cd addnorm/engine && npx --yes -p assemblyscript@0.28.9 asc kernels.ts -o kernels.wasm -O3 --noAssert \
+		--enable simd --runtime stub --use abort= && sha256sum kernels.ts kernels.wasm > SHA256SUMS
 
 bench:
 	python -m benchmarks

@@ -1,0 +1,155 @@
+// A run's settings from its link, and the plan of its net; what the engine does not take is refused by name.
+
+/**
+ * The Python side's `models.spec.schema`: the one list of fields, defaults and legal values.
+ * @typedef {{ fields: Record<string, any>, placements: Record<string, string[]>, tasks: Record<string, any>,
+ *   overrides: Record<string, any[]>, fixed: string[], base: { width: number, depth: number, by_depth: string } }} Schema
+ */
+/** @typedef {Record<string, any>} Config */
+
+// What the engine takes of the choices that it does not take all of.
+const TAKEN = {
+  net: ["mlp"],
+  task: ["digits", "spiral", "circles", "xor", "linear"],
+  stack: ["single", "learned scalars"],
+  optimizer: ["sgd", "momentum", "adam", "adamw"],
+  device: ["auto", "cpu"],
+}
+const MAX_NUMBERS = 6e7 // of the net's activations: 480 MB with their gradients
+const BOOLEANS = new Map([
+  ["true", true],
+  ["false", false],
+])
+const GATES = ["zero gate", "layer scale"]
+
+// Why a run cannot be trained in the browser; `field` is the setting.
+export class Refusal extends Error {
+  constructor(field, message) {
+    super(message)
+    this.field = field
+  }
+}
+
+const refuse = (field, sentence) => {
+  throw new Refusal(field, sentence)
+}
+
+const settingOf = (name, text, field) => {
+  const illegal = () => refuse(name, `${field.label} ${text.slice(0, 40)} is not legal; legal is ${field.legal}.`)
+  if (field.types.includes("bool")) return BOOLEANS.get(text) ?? illegal()
+  if (field.choices) return field.choices.includes(text) ? text : illegal()
+  if (field.rules.includes(text)) return text
+  const number = /^[\d.e+-]+$/i.test(text) ? Number(text) : NaN
+  const isWhole = field.types.includes("float") || Number.isInteger(number)
+  return isWhole && number >= field.low && number <= field.high ? number : illegal()
+}
+
+// The exceptions of single blocks, `1-8.norm.none,9.identity.true`, as settings by block.
+const overridesOf = (text, depth, { overrides, fields }) => {
+  const label = fields.overrides.label
+  const byBlock = {}
+  for (const part of text.split(",").filter(Boolean)) {
+    const [, first, last = first, key, word] = /^(\d{1,4})(?:-(\d{1,4}))?\.(\w+)\.(.*)$/.exec(part) ?? []
+    const value = BOOLEANS.get(word) ?? word
+    const isLegal = Object.hasOwn(overrides, key ?? "") && overrides[key].includes(value)
+    if (!isLegal || +first < 1 || +last > depth) refuse("overrides", `${label} ${part.slice(0, 40)} is not legal.`)
+    for (let block = +first; block <= +last; block++) (byBlock[block] ??= {})[key] = value
+  }
+  return byBlock
+}
+
+// The settings of a link, complete and legal, with `overrides` by block. Raises Refusal.
+/** @param {Record<string, string>} link @param {Schema} schema @returns {Config} */
+export const configOf = (link, schema) => {
+  const { fields } = schema
+  const unknown = Object.keys(link).find((name) => !Object.hasOwn(fields, name))
+  if (unknown !== undefined) refuse(unknown, `There is no setting ${unknown.slice(0, 40)}.`)
+  const entries = Object.entries(fields).filter(([name]) => name !== "overrides")
+  const cfg = Object.fromEntries(
+    entries.map(([name, field]) => [name, name in link ? settingOf(name, link[name], field) : field.default]),
+  )
+  cfg.overrides = overridesOf(link.overrides ?? "", cfg.depth, schema)
+  refuseOthers(cfg, schema)
+  return cfg
+}
+
+const refuseOthers = (cfg, { fields, tasks }) => {
+  const cannot = (name, why = "") =>
+    refuse(name, `${fields[name].label} ${cfg[name]}${why} is not trained in a browser; the app trains it.`)
+  for (const [name, choices] of Object.entries(TAKEN)) if (!choices.includes(cfg[name])) cannot(name)
+  const usesBatch = [cfg, ...Object.values(cfg.overrides)].some(({ norm }) => norm === "batch norm")
+  if (usesBatch && cfg.batch === 1)
+    refuse("batch", "Batch 1 has no variance for batch norm; choose a batch of 2 or more.")
+  if (Object.values(cfg.overrides).some(({ identity }) => typeof identity === "string"))
+    refuse("overrides", "Overrides take attention or a feed-forward net out, and an MLP's block has neither.")
+  const samples = Math.max(cfg.batch, tasks[cfg.task].answers)
+  if (samples * cfg.depth * cfg.width * (4 + 2 * cfg.expansion) > MAX_NUMBERS)
+    cannot("width", ` at depth ${cfg.depth} needs more memory than a tab has, and`)
+}
+
+const scaleOf = (rule, sublayers) =>
+  ({
+    deepnorm: sublayers ** 0.25,
+    depth: sublayers,
+    "1/sqrt(depth)": 1 / Math.sqrt(sublayers),
+    "1/sqrt(2)": 1 / Math.sqrt(2),
+  })[rule] ?? rule
+
+const initialGate = (rule, depth) => {
+  if (rule === "zero gate") return 0
+  if (depth <= 18) return 0.1
+  return depth <= 24 ? 1e-5 : 1e-6
+}
+
+export const blockName = (block) => `b${String(block).padStart(2, "0")}`
+
+// muP's factors: m_D and m_L, each 1 where the parametrization does not scale.
+export const ratios = (cfg, { base }) => ({
+  width: cfg.parametrization === "standard" ? 1 : cfg.width / base.width,
+  depth: cfg.parametrization === base.by_depth ? cfg.depth / base.depth : 1,
+})
+
+// y = N_add( skip x + scale N_out( F( c_in N_in(x) ) ) ) for each block, with all norms and numbers resolved.
+/** @param {Config} cfg @param {Schema} schema */
+export const planOf = (cfg, schema) => {
+  const { placements } = schema
+  const gate = GATES.includes(cfg.branch_scale) ? cfg.branch_scale : ""
+  const scale = gate ? initialGate(gate, cfg.depth) : scaleOf(cfg.branch_scale, cfg.depth) / ratios(cfg, schema).depth
+  const sublayers = Array.from({ length: cfg.depth }, (_, index) => {
+    const own = { ...cfg, ...cfg.overrides[index + 1] }
+    const normIn = (slot) => (placements[own.placement].includes(slot) ? own.norm : "none")
+    return {
+      block: index + 1,
+      normIn: normIn("norm_in"),
+      normMid: normIn("norm_mid"),
+      normOut: normIn("norm_out"),
+      normAdd: normIn("norm_add"),
+      skip: own.residual ? scaleOf(cfg.skip_scale, cfg.depth) : 0,
+      scale,
+      gate,
+      inputScale: cfg.input_scale === "one" ? 1 : (index + 1) ** -0.5,
+      repeats: cfg.skip_repeats,
+      identity: own.identity === true,
+      activation: own.activation,
+    }
+  })
+  return { sublayers, finalNorm: placements[cfg.placement].includes("final_norm") ? cfg.norm : "none" }
+}
+
+// The learning rate of update k: a linear warm-up, then a constant rate or half a cosine.
+/** @param {number} k @param {Config} cfg */
+export const learningRate = (k, { lr, warmup, schedule, steps }) => {
+  const rise = warmup ? Math.min(1, (k + 1) / warmup) : 1
+  if (schedule === "constant" || k < warmup) return lr * rise
+  return lr * rise * 0.5 * (1 + Math.cos((Math.PI * (k - warmup)) / Math.max(1, steps - warmup)))
+}
+
+// The steps at which a run records a frame: 0, 1, 2, 4, 8, 12, 16, 24, ... and the end.
+export const frameSteps = (steps) => {
+  const found = new Set([0, steps])
+  for (let power = 1; power <= steps; power *= 2) {
+    found.add(power)
+    if (power >= 8) found.add((power * 3) / 2)
+  }
+  return new Set([...found].filter((step) => step <= steps))
+}

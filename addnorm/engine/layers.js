@@ -1,0 +1,142 @@
+// The parts of a sublayer besides norms, forwards and backwards. A backward pass may overwrite the gradient it is given.
+
+import { ACTIVATIONS } from "./activations.js"
+import { room } from "./parameters.js"
+import { generator } from "./random.js"
+
+// W x + b: n rows of `ins` numbers -> n rows of `outs`.
+export class Linear {
+  constructor(name, ins, outs, parameters, products) {
+    this.products = products
+    this.ins = ins
+    this.outs = outs
+    this.weight = parameters.add(`${name}.weight`, outs, ins, { isMatrix: true })
+    this.bias = parameters.add(`${name}.bias`, outs, 1)
+  }
+
+  forward(x, n) {
+    this.x = x
+    this.y = room(this.y, n * this.outs)
+    this.products.linear(x, this.weight.value, this.bias.value, this.y, n, this.ins, this.outs)
+    return this.y
+  }
+
+  backward(g, n) {
+    this.weightGradient(g, n)
+    this.inputGrad = room(this.inputGrad, n * this.ins)
+    this.products.inputGradient(g, this.weight.value, this.inputGrad, n, this.ins, this.outs)
+    return this.inputGrad
+  }
+
+  weightGradient(g, n) {
+    const { outs } = this
+    this.products.weightGradient(this.x, g, this.weight.grad, n, this.ins, outs)
+    const sums = new Float64Array(outs)
+    for (let row = 0; row < n; row++) for (let j = 0; j < outs; j++) sums[j] += g[row * outs + j]
+    this.bias.grad.set(sums)
+  }
+}
+
+export class Activation {
+  constructor(name, width) {
+    this.isRelu = name === "relu"
+    this.width = width
+    this.of = ACTIVATIONS[name].of
+    this.slope = ACTIVATIONS[name].slope
+  }
+
+  forward(x, n) {
+    const size = n * this.width
+    this.x = x
+    this.y = room(this.y, size)
+    if (this.isRelu) for (let i = 0; i < size; i++) this.y[i] = Math.max(x[i], 0)
+    else for (let i = 0; i < size; i++) this.y[i] = this.of(x[i])
+    return this.y
+  }
+
+  backward(g, n) {
+    const { x, y } = this
+    const size = n * this.width
+    if (this.isRelu) {
+      for (let i = 0; i < size; i++) if (y[i] <= 0) g[i] = 0
+    } else for (let i = 0; i < size; i++) g[i] *= this.slope(x[i], y[i])
+    return g
+  }
+}
+
+// A constant times x.
+export class Scale {
+  constructor(weight, width) {
+    this.weight = weight
+    this.width = width
+  }
+
+  forward(x, n) {
+    this.y = room(this.y, n * this.width)
+    for (let i = 0; i < n * this.width; i++) this.y[i] = this.weight * x[i]
+    return this.y
+  }
+
+  backward(g, n) {
+    for (let i = 0; i < n * this.width; i++) g[i] *= this.weight
+    return g
+  }
+}
+
+// A learned number, or one for each feature, times x.
+export class Gate {
+  constructor(name, start, channels, width, parameters) {
+    this.width = width
+    this.gate = parameters.add(name, channels, 1, { start })
+  }
+
+  forward(x, n) {
+    const { width } = this
+    const { value } = this.gate
+    this.x = x
+    this.y = room(this.y, n * width)
+    for (let i = 0; i < n * width; i++) this.y[i] = value[(i % width) % value.length] * x[i]
+    return this.y
+  }
+
+  backward(g, n) {
+    const { width, x } = this
+    const { value, grad } = this.gate
+    const sums = new Float64Array(value.length)
+    for (let i = 0; i < n * width; i++) {
+      const channel = (i % width) % value.length
+      sums[channel] += g[i] * x[i]
+      g[i] *= value[channel]
+    }
+    grad.set(sums)
+    return g
+  }
+}
+
+// m x / (1 - rate), in passes whose `mode.masks` says which step seeds the masks.
+export class Dropout {
+  constructor(name, rate, seed, width) {
+    this.name = name
+    this.rate = rate
+    this.seed = seed
+    this.width = width
+  }
+
+  forward(x, n, mode) {
+    const size = n * this.width
+    this.factors = null
+    if (mode.masks === undefined) return x
+    const kept = Math.fround(1 / (1 - this.rate))
+    this.factors = generator(this.seed, "dropout", mode.masks, this.name)
+      .uniform(size)
+      .map((drawn) => (drawn >= Math.fround(this.rate) ? kept : 0))
+    this.y = room(this.y, size)
+    for (let i = 0; i < size; i++) this.y[i] = x[i] * this.factors[i]
+    return this.y
+  }
+
+  backward(g, n) {
+    if (this.factors) for (let i = 0; i < n * this.width; i++) g[i] *= this.factors[i]
+    return g
+  }
+}

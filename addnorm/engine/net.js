@@ -1,0 +1,195 @@
+// The net of a plan: logits = head(factor * final_norm(stream(embed(x)))), forwards and backwards.
+
+import { blockName, planOf, ratios } from "./config.js"
+import { initialise } from "./initialise.js"
+import { Activation, Dropout, Gate, Linear, Scale } from "./layers.js"
+import { normOf } from "./norms.js"
+import { Parameters, room } from "./parameters.js"
+
+/**
+ * What differs between passes: `running` statistics instead of the batch's, whether batch norm `learns` from the batch,
+ * and the step whose dropout `masks` are drawn.
+ * @typedef {{ running?: boolean, learns?: boolean, masks?: number }} Mode
+ */
+
+const forwardAll = (layers, x, n, mode) => layers.reduce((h, layer) => layer.forward(h, n, mode), x)
+const backwardAll = (layers, g, n) => layers.reduceRight((h, layer) => layer.backward(h, n), g)
+
+// The root mean square of the first `size` numbers.
+export const rms = (x, size) => {
+  let sum = 0
+  for (let i = 0; i < size; i++) sum += x[i] * x[i]
+  return Math.sqrt(sum / size)
+}
+
+// y = N_add( skip x + scale N_out( F( c_in N_in(x) ) ) )
+class Sublayer {
+  constructor(plan, cfg, parameters, products) {
+    const { width } = cfg
+    const name = `stream.blocks.${blockName(plan.block)}.mlp`
+    const hidden = cfg.layers_per_branch === 2 ? cfg.expansion * width : width
+    const norm = (kind, slot, features = width) => normOf(kind, `${name}.${slot}`, features, cfg, parameters)
+    const linear = (matrix, ins, outs) => new Linear(`${name}.function.${matrix}`, ins, outs, parameters, products)
+    const scale = (weight) => (weight === 1 ? null : new Scale(weight, width))
+    const dropout = (rate, slot) => (rate ? new Dropout(`${name}.${slot}`, rate, cfg.seed, width) : null)
+    /** @type {any[]} */
+    const layers = [linear(cfg.layers_per_branch === 2 ? "w1" : "w", width, hidden)]
+    layers.push(norm(plan.normMid, "function.norm_mid", hidden), new Activation(plan.activation, hidden))
+    if (cfg.layers_per_branch === 2) layers.push(linear("w2", hidden, width))
+    const channels = plan.gate === "layer scale" ? width : 1
+    this.width = width
+    this.skip = plan.skip
+    this.branchLayers = [
+      norm(plan.normIn, "norm_in"),
+      scale(plan.inputScale),
+      ...layers,
+      norm(plan.normOut, "norm_out"),
+      plan.gate ? new Gate(`${name}.scale.gate`, plan.scale, channels, width, parameters) : scale(plan.scale),
+      dropout(cfg.branch_dropout, "drop_branch"),
+    ].filter(Boolean)
+    // One add, or two where the skip repeats: each adds the skip, then its norm follows.
+    this.adds = ["norm_add", "norm_again"]
+      .slice(0, plan.repeats)
+      .map((slot) => ({ sum: null, norm: norm(plan.normAdd, slot) }))
+    this.dropStream = dropout(cfg.stream_dropout, "drop_stream")
+  }
+
+  get activation() {
+    return this.branchLayers.find((layer) => layer instanceof Activation)
+  }
+
+  forward(x, n, mode) {
+    const size = n * this.width
+    this.branch = forwardAll(this.branchLayers, x, n, mode)
+    let y = this.branch
+    for (const add of this.adds) {
+      add.sum = room(add.sum, size)
+      if (this.skip) for (let i = 0; i < size; i++) add.sum[i] = this.skip * x[i] + y[i]
+      else for (let i = 0; i < size; i++) add.sum[i] = y[i]
+      y = add.norm?.forward(add.sum, n, mode) ?? add.sum
+    }
+    return (this.y = this.dropStream?.forward(y, n, mode) ?? y)
+  }
+
+  // The gradient `g` of the output, which becomes that of the input.
+  backward(g, n) {
+    const size = n * this.width
+    this.inner = room(this.inner, size)
+    this.skipped = room(this.skipped, size).fill(0, 0, size)
+    for (let i = 0; i < size; i++) this.inner[i] = g[i]
+    let inner = this.dropStream?.backward(this.inner, n) ?? this.inner
+    for (const { norm } of this.adds.toReversed()) {
+      inner = norm?.backward(inner, n) ?? inner
+      if (this.skip) for (let i = 0; i < size; i++) this.skipped[i] += this.skip * inner[i]
+    }
+    inner = backwardAll(this.branchLayers, inner, n)
+    for (let i = 0; i < size; i++) g[i] = this.skipped[i] + inner[i]
+  }
+}
+
+// A sublayer that was taken out: y = x, and a branch of 0.
+class Identity {
+  forward(x) {
+    this.branch = null
+    return (this.y = x)
+  }
+
+  backward() {}
+}
+
+// x <- resid_lambda x + x0_lambda x0 before a block, with the start x0 of the stream.
+class LearnedScalars {
+  constructor(index, width, parameters) {
+    const one = (kind, start) => parameters.add(`stream.scalars.${index}.${kind}`, 1, 1, { start })
+    this.width = width
+    this.own = one("resid_lambda", 1)
+    this.first = one("x0_lambda", 0)
+  }
+
+  forward(x, x0, n) {
+    const [own, first] = [this.own.value[0], this.first.value[0]]
+    this.x = x
+    this.x0 = x0
+    this.y = room(this.y, n * this.width)
+    for (let i = 0; i < n * this.width; i++) this.y[i] = own * x[i] + first * x0[i]
+    return this.y
+  }
+
+  // Adds to the gradient of x0.
+  backward(g, startGrad, n) {
+    const [own, first] = [this.own.value[0], this.first.value[0]]
+    let [ownGrad, firstGrad] = [0, 0]
+    for (let i = 0; i < n * this.width; i++) {
+      ownGrad += g[i] * this.x[i]
+      firstGrad += g[i] * this.x0[i]
+      startGrad[i] += first * g[i]
+      g[i] *= own
+    }
+    this.own.grad[0] = ownGrad
+    this.first.grad[0] = firstGrad
+  }
+}
+
+export class Net {
+  constructor(cfg, schema, products) {
+    const task = schema.tasks[cfg.task]
+    this.width = cfg.width
+    this.classes = task.classes
+    this.parameters = new Parameters()
+    this.plan = planOf(cfg, schema)
+    this.embed = new Linear("embed", task.features, cfg.width, this.parameters, products)
+    this.sublayers = this.plan.sublayers.map((plan) =>
+      plan.identity ? new Identity() : new Sublayer(plan, cfg, this.parameters, products),
+    )
+    const hasScalars = cfg.stack === "learned scalars"
+    this.scalars = hasScalars ? this.sublayers.map((_, i) => new LearnedScalars(i, cfg.width, this.parameters)) : null
+    this.finalNorm = normOf(this.plan.finalNorm, "final_norm", cfg.width, cfg, this.parameters)
+    const factor = 1 / ratios(cfg, schema).width
+    this.output = factor === 1 ? null : new Scale(factor, cfg.width)
+    this.head = new Linear("head", cfg.width, task.classes, this.parameters, products)
+    initialise(this.parameters, cfg, schema)
+  }
+
+  get usesBatch() {
+    const slots = this.plan.sublayers.filter(({ identity }) => !identity)
+    const norms = slots.flatMap(({ normIn, normMid, normOut, normAdd }) => [normIn, normMid, normOut, normAdd])
+    return [this.plan.finalNorm, ...norms].includes("batch norm")
+  }
+
+  // The stream of the last pass by site, each n rows of `width` numbers.
+  get stream() {
+    return [this.embed.y, ...this.sublayers.map(({ y }) => y)]
+  }
+
+  // Logits of n rows of inputs. The buffers are those of the next pass.
+  /** @param {Mode} mode */
+  forward(x, n, mode = {}) {
+    const x0 = this.embed.forward(x, n)
+    let h = x0
+    for (const [index, sublayer] of this.sublayers.entries())
+      h = sublayer.forward(this.scalars?.[index].forward(h, x0, n) ?? h, n, mode)
+    this.headInput = this.finalNorm?.forward(h, n, mode) ?? h
+    return this.head.forward(this.output?.forward(this.headInput, n) ?? this.headInput, n)
+  }
+
+  // From the gradient of the logits, those of all parameters; returns the RMS of the stream's gradient by site.
+  backward(logitGrad, n) {
+    const size = n * this.width
+    let last = this.head.backward(logitGrad, n)
+    last = this.output?.backward(last, n) ?? last
+    last = this.finalNorm?.backward(last, n) ?? last
+    const g = (this.streamGrad = room(this.streamGrad, size))
+    g.set(last.subarray(0, size))
+    if (this.scalars) this.startGrad = room(this.startGrad, size).fill(0)
+    const found = []
+    for (let index = this.sublayers.length - 1; index >= 0; index--) {
+      found.push(rms(g, size))
+      this.sublayers[index].backward(g, n)
+      this.scalars?.[index].backward(g, this.startGrad, n)
+    }
+    if (this.scalars) for (let i = 0; i < size; i++) g[i] += this.startGrad[i]
+    found.push(rms(g, size))
+    this.embed.weightGradient(g, n)
+    return found.reverse()
+  }
+}

@@ -1,0 +1,119 @@
+// The three matrix products of a linear layer, in plain JavaScript or in WebAssembly with SIMD.
+
+/**
+ * x (n, ins), w (outs, ins), y and g (n, outs), all float32 by rows.
+ * @typedef {{ linear: Function, inputGradient: Function, weightGradient: Function, simd: boolean }} Products
+ */
+
+// Sums in float64.
+/** @type {Products} */
+export const plain = {
+  simd: false,
+
+  linear(x, w, b, y, n, ins, outs) {
+    for (let row = 0; row < n; row++) {
+      const at = row * ins
+      for (let j = 0; j < outs; j++) {
+        let sum = b[j]
+        for (let k = 0, i = j * ins; k < ins; k++, i++) sum += x[at + k] * w[i]
+        y[row * outs + j] = sum
+      }
+    }
+  },
+
+  inputGradient(g, w, gx, n, ins, outs) {
+    const sums = new Float64Array(ins)
+    for (let row = 0; row < n; row++) {
+      sums.fill(0)
+      for (let j = 0; j < outs; j++) {
+        const factor = g[row * outs + j]
+        if (factor !== 0) for (let k = 0, i = j * ins; k < ins; k++, i++) sums[k] += factor * w[i]
+      }
+      gx.set(sums, row * ins)
+    }
+  },
+
+  weightGradient(x, g, gw, n, ins, outs) {
+    const sums = new Float64Array(ins)
+    for (let j = 0; j < outs; j++) {
+      sums.fill(0)
+      for (let row = 0; row < n; row++) {
+        const factor = g[row * outs + j]
+        if (factor !== 0) for (let k = 0, i = row * ins; k < ins; k++, i++) sums[k] += factor * x[i]
+      }
+      gw.set(sums, j * ins)
+    }
+  },
+}
+
+const PAGE = 2 ** 16 // bytes
+
+// The products of kernels.wasm, with sums in float32; null where WebAssembly or its SIMD is missing or forbidden.
+/** @param {BufferSource} bytes @returns {Products | null} */
+export const compiled = (bytes) => {
+  let kernels
+  try {
+    kernels = /** @type {any} */ (new WebAssembly.Instance(new WebAssembly.Module(bytes), { env: { abort() {} } }))
+      .exports
+  } catch {
+    return null
+  }
+  const start = Math.ceil(kernels.firstAddress() / 16) * 4 // in numbers
+  let numbers = new Float32Array(kernels.memory.buffer)
+  // Copies arrays into the module's memory, with `more` numbers after them; the addresses of all, in bytes.
+  const place = (arrays, more) => {
+    const sizes = [...arrays.map(([, size]) => size), ...more]
+    const addresses = []
+    let end = start
+    for (const size of sizes) {
+      addresses.push(4 * end)
+      end += Math.ceil(size / 4) * 4
+    }
+    if (end > numbers.length) {
+      kernels.memory.grow(Math.ceil((4 * end) / PAGE) - numbers.length / (PAGE / 4))
+      numbers = new Float32Array(kernels.memory.buffer)
+    }
+    for (const [i, [array, size]] of arrays.entries())
+      numbers.set(array.length === size ? array : array.subarray(0, size), addresses[i] / 4)
+    return addresses
+  }
+  const take = (out, address, size) => out.set(numbers.subarray(address / 4, address / 4 + size))
+  const zeros = (address, size) => numbers.fill(0, address / 4, address / 4 + size)
+  return {
+    simd: true,
+
+    linear(x, w, b, y, n, ins, outs) {
+      const given = [
+        [x, n * ins],
+        [w, outs * ins],
+        [b, outs],
+      ]
+      const [atX, atW, atB, atTurned, atY] = place(given, [outs * ins, n * outs])
+      kernels.transpose(atW, atTurned, outs, ins)
+      kernels.product(atX, atTurned, atB, atY, n, ins, outs, ins, 1)
+      take(y, atY, n * outs)
+    },
+
+    inputGradient(g, w, gx, n, ins, outs) {
+      const given = [
+        [g, n * outs],
+        [w, outs * ins],
+      ]
+      const [atG, atW, atZeros, atOut] = place(given, [ins, n * ins])
+      zeros(atZeros, ins)
+      kernels.product(atG, atW, atZeros, atOut, n, outs, ins, outs, 1)
+      take(gx, atOut, n * ins)
+    },
+
+    weightGradient(x, g, gw, n, ins, outs) {
+      const given = [
+        [x, n * ins],
+        [g, n * outs],
+      ]
+      const [atX, atG, atZeros, atOut] = place(given, [ins, outs * ins])
+      zeros(atZeros, ins)
+      kernels.product(atG, atX, atZeros, atOut, outs, n, ins, 1, outs)
+      take(gw, atOut, outs * ins)
+    },
+  }
+}

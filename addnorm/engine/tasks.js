@@ -1,0 +1,199 @@
+// The data of the tasks: batches, held-out samples and pictures of a net's answers, as in models/tasks.
+
+import { answers } from "./loss.js"
+import { generator } from "./random.js"
+
+const HELD_OUT_SEED = 0
+const { fround } = Math
+
+// Indices of the first sample of each class, then of the second of each, and so on, at most `limit`.
+export const roundRobin = (classes, limit) => {
+  const seen = {}
+  const ranked = Array.from(classes, (label, index) => ({
+    index,
+    label,
+    rank: (seen[label] = (seen[label] ?? -1) + 1),
+  }))
+  ranked.sort((a, b) => a.rank - b.rank || a.label - b.label)
+  return ranked.slice(0, limit).map(({ index }) => index)
+}
+
+const [PIXELS, IMAGES_HELD_OUT, MAX_INK, MAX_MISTAKES] = [64, 359, 16, 8]
+
+// Images of 64 pixels from the lines of the file, each of its pixels and its label.
+class Digits {
+  constructor({ seed, batch }, digits) {
+    this.seed = seed
+    this.count = batch
+    const rows = digits
+      .trim()
+      .split("\n")
+      .map((line) => line.split(",").map(Number))
+    this.ink = rows.map((row) => Uint8Array.from(row.slice(0, PIXELS)))
+    this.labels = Int32Array.from(rows, (row) => row[PIXELS])
+    const trained = (this.trained = rows.length - IMAGES_HELD_OUT)
+    const mean = new Float64Array(PIXELS)
+    for (let i = 0; i < trained; i++) for (let p = 0; p < PIXELS; p++) mean[p] += this.ink[i][p] / MAX_INK
+    for (let p = 0; p < PIXELS; p++) mean[p] /= trained
+    let square = 0
+    for (let i = 0; i < trained; i++)
+      for (let p = 0; p < PIXELS; p++) square += (this.ink[i][p] / MAX_INK - mean[p]) ** 2
+    const root = Math.sqrt(square / (trained * PIXELS))
+    this.x = Float32Array.from({ length: rows.length * PIXELS }, (_, i) => {
+      const pixel = i % PIXELS
+      return (this.ink[(i - pixel) / PIXELS][pixel] / MAX_INK - mean[pixel]) / root
+    })
+    this.heldOut = { x: this.x.subarray(trained * PIXELS), y: this.labels.subarray(trained), n: IMAGES_HELD_OUT }
+    this.features = PIXELS
+    this.ten = roundRobin(this.heldOut.y, 10)
+  }
+
+  batch(k) {
+    const chosen = generator(this.seed, "batch", k).integers(this.count, this.trained)
+    const x = new Float32Array(this.count * PIXELS)
+    for (const [row, i] of chosen.entries()) x.set(this.x.subarray(i * PIXELS, (i + 1) * PIXELS), row * PIXELS)
+    return { x, y: chosen.map((i) => this.labels[i]), n: this.count }
+  }
+
+  // The most confident mistakes on held-out images, and the first image of every digit with the net's answer.
+  picture(predict) {
+    const { x, y, n } = this.heldOut
+    const { guess, confidence } = predict(x, n)
+    const ink = (i) => this.ink[this.trained + i]
+    const wrong = [...guess.keys()].filter((i) => guess[i] !== y[i]).sort((a, b) => confidence[b] - confidence[a])
+    const mistakes = wrong.slice(0, MAX_MISTAKES)
+    return {
+      kind: "image",
+      mistakes: mistakes.map(ink),
+      truth: mistakes.map((i) => y[i]),
+      guess: mistakes.map((i) => guess[i]),
+      confidence: mistakes.map((i) => confidence[i]),
+      ten: this.ten.map(ink),
+      ten_guess: this.ten.map((i) => guess[i]),
+      ten_confidence: this.ten.map((i) => confidence[i]),
+    }
+  }
+}
+
+const [POINTS_HELD_OUT, GRID, EXTENT] = [300, 48, 1.2]
+const UNIFORM_SQUARE = 1.11 / 3 // E[r^2] for r from 0.1 to 1
+const TURN = fround(2 * Math.PI)
+const onCircle = (radius, angle) => [radius * fround(Math.cos(angle)), radius * fround(Math.sin(angle))].map(fround)
+
+// By task: noise, mean square of a coordinate, and the point of each label, given draws that are made in torch's order.
+const CLOUDS = {
+  spiral: {
+    noise: 0.03,
+    square: UNIFORM_SQUARE / 2 + 0.03 ** 2,
+    draw: (labels, source) => {
+      const t = source.uniform(labels.length)
+      const radius = (i) => fround(fround(0.1) + fround(fround(0.9) * t[i]))
+      return (i) => onCircle(radius(i), fround(TURN * fround(t[i] + fround(labels[i] / 3))))
+    },
+  },
+  circles: {
+    noise: 0.06,
+    square: (0.5 ** 2 + 1) / 4 + 0.06 ** 2,
+    draw: (labels, source) => {
+      const t = source.uniform(labels.length)
+      return (i) => onCircle(0.5 + 0.5 * labels[i], fround(TURN * t[i]))
+    },
+  },
+  xor: {
+    noise: 0.06,
+    square: UNIFORM_SQUARE + 0.06 ** 2,
+    draw: (labels, source) => {
+      const drawn = source.uniform(2 * labels.length)
+      const signs = source.integers(labels.length, 2)
+      const size = (i) => fround(fround(0.1) + fround(fround(0.9) * drawn[i]))
+      return (i) => {
+        const sign = 2 * signs[i] - 1
+        return [size(2 * i) * sign, size(2 * i + 1) * sign * (2 * labels[i] - 1)]
+      }
+    },
+  },
+  linear: {
+    noise: 0.03,
+    square: (0.73 + 0.64) / 6 + 0.03 ** 2,
+    draw: (labels, source) => {
+      const [t, u] = [source.uniform(labels.length), source.uniform(labels.length)]
+      const half = fround(Math.sqrt(0.5))
+      return (i) => {
+        const along = fround(fround(fround(1.6) * t[i]) - fround(0.8))
+        const across = fround(fround(0.1) + fround(fround(0.7) * u[i])) * (2 * labels[i] - 1)
+        return [half * fround(across - along), half * fround(across + along)].map(fround)
+      }
+    },
+  },
+}
+
+// Classes of points in the plane, drawn anew for every batch and scaled to unit mean square.
+class Points {
+  constructor({ seed, batch, task }, schema) {
+    this.seed = seed
+    this.count = batch
+    this.classes = schema.tasks[task].classes
+    this.cloud = CLOUDS[task]
+    this.scale = fround(this.cloud.square ** -0.5)
+    this.features = 2
+    const labels = Int32Array.from({ length: POINTS_HELD_OUT }, (_, i) => i % this.classes)
+    this.heldOut = this.samples(labels, generator(HELD_OUT_SEED, "held out", task))
+  }
+
+  samples(labels, source) {
+    const point = this.cloud.draw(labels, source)
+    const noise = source.normal(2 * labels.length)
+    const x = new Float32Array(2 * labels.length)
+    for (const i of labels.keys()) {
+      for (const [axis, clean] of point(i).entries()) {
+        const noisy = fround(clean + fround(fround(this.cloud.noise) * noise[2 * i + axis]))
+        x[2 * i + axis] = noisy * this.scale
+      }
+    }
+    return { x, y: labels, n: labels.length }
+  }
+
+  batch(k) {
+    const source = generator(this.seed, "batch", k)
+    return this.samples(source.integers(this.count, this.classes), source)
+  }
+
+  // The likeliest class on a grid over the plane and its probability, and the held-out points.
+  picture(predict) {
+    const axis = Float32Array.from({ length: GRID }, (_, i) => EXTENT * ((2 * i) / (GRID - 1) - 1))
+    const plane = new Float32Array(2 * GRID * GRID)
+    for (let i = 0; i < GRID * GRID; i++) {
+      plane[2 * i] = axis[i % GRID] * this.scale
+      plane[2 * i + 1] = axis[Math.floor(i / GRID)] * this.scale
+    }
+    const { guess, confidence } = predict(plane, GRID * GRID)
+    const rows = (flat) => Array.from({ length: GRID }, (_, i) => [...flat.subarray(i * GRID, (i + 1) * GRID)])
+    const { x, y, n } = this.heldOut
+    return {
+      kind: "points",
+      grid: rows(guess),
+      confidence: rows(confidence),
+      axis: [...axis],
+      extent: [-EXTENT, EXTENT],
+      points: Array.from({ length: n }, (_, i) => [x[2 * i] / this.scale, x[2 * i + 1] / this.scale]),
+      labels: [...y],
+    }
+  }
+}
+
+// The data of a run's task; `digits` is the text of the images' file.
+export const openTask = (cfg, schema, digits) =>
+  cfg.task === "digits" ? new Digits(cfg, digits) : new Points(cfg, schema)
+
+// A function of n rows of inputs that answers in passes of at most `size` rows.
+export const predictor = (net, features, size) => (x, n) => {
+  const [guess, confidence] = [new Int32Array(n), new Float32Array(n)]
+  for (let at = 0; at < n; at += size) {
+    const count = Math.min(size, n - at)
+    const logits = net.forward(x.subarray(at * features, (at + count) * features), count, { running: true })
+    const some = answers(logits, count, net.classes)
+    guess.set(some.guess, at)
+    confidence.set(some.confidence, at)
+  }
+  return { guess, confidence }
+}
