@@ -7,6 +7,7 @@ import math
 import re
 import subprocess
 import sys
+from importlib.machinery import ModuleSpec
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
@@ -234,6 +235,7 @@ def widgets(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 
     anywidget, traitlets = ModuleType("anywidget"), ModuleType("traitlets")
     anywidget.AnyWidget = Widget  # type: ignore[attr-defined]
+    anywidget.__spec__ = ModuleSpec("anywidget", None, origin="here")
     traitlets.Unicode = traitlets.Bytes = trait  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "anywidget", anywidget)
     monkeypatch.setitem(sys.modules, "traitlets", traitlets)
