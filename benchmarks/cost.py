@@ -13,7 +13,17 @@ from models.spec.budget import Machine, set_machine, step_seconds
 from models.training import Run
 
 SLICE_SECONDS = 0.05
-NAMED_FIELDS = ("layers_per_branch", "norm", "placement", "stack", "activation", "branch_scale", "position", "heads")
+NAMED_FIELDS = (
+    "layers_per_branch",
+    "norm",
+    "placement",
+    "stack",
+    "depth_block",
+    "activation",
+    "branch_scale",
+    "position",
+    "heads",
+)
 
 
 def mlp(depth: int, width: int, batch: int, **fields: object) -> RunConfig:
@@ -50,7 +60,7 @@ CONFIGS = (
     mlp(64, 64, 128, stack="dlcl"),
     mlp(128, 64, 64, stack="dlcl"),
     *(mlp(32, 64, 64, stack=stack) for stack in ("hyper-connections", "dynamic hyper-connections", "mHC")),
-    mlp(32, 64, 64, stack="attention residuals"),
+    *(mlp(32, 64, 64, stack="attention residuals", depth_block=size) for size in (1, 8)),
     mlp(48, 64, 64, placement="sandwich", norm="rms norm", activation="gelu"),
     mlp(48, 64, 64, branch_scale="layer scale", optimizer="adam"),
     transformer(4, 32, 16),

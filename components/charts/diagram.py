@@ -330,7 +330,8 @@ def _draw_depth_read(drawing: Drawing, cfg: RunConfig, sublayer: SublayerPlan, s
     drawing.wire(drawing.x, size.branch_y, join, size.branch_y)
     drawing.wire(join, size.branch_y, join, size.skip_y)
     drawing.x = join
-    drawing.box("depth attention", size.skip_y, "scale")
+    summed = f" of Σ {cfg.depth_block}" if cfg.depth_block > 1 else ""
+    drawing.box(f"depth attention{summed}", size.skip_y, "scale")
     return fork, join
 
 
@@ -428,5 +429,5 @@ def _title(cfg: RunConfig, sublayer: SublayerPlan) -> str:
     if cfg.stack in MANY_STREAMS:
         skip = f"{cfg.stack} of {cfg.streams} streams"
     elif cfg.stack == "attention residuals":
-        skip = cfg.stack
+        skip = cfg.stack + (f" in blocks of {cfg.depth_block}" if cfg.depth_block > 1 else "")
     return f"Block diagram: {cfg.net}, {placement}, {norm}, {skip}"

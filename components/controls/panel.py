@@ -170,6 +170,8 @@ def _has_no_effect(name: str) -> bool:
         return not session.field("residual", True)
     if name in {"streams", "mixing_noise"}:
         return session.field("stack") not in MANY_STREAMS
+    if name == "depth_block":
+        return session.field("stack") != "attention residuals"
     if name == "sinkhorn":
         return session.field("stack") != "mHC"
     return name in {"placement", "eps", "affine"} and session.field("norm") == "none"

@@ -15,7 +15,7 @@ from models.insight.words import number
 from models.spec import INITS, NORMS, RunConfig, knobs, plan
 from models.spec.knob import Matrix
 from models.spec.parametrization import branch_gain
-from models.spec.plan import SublayerPlan, activations_of, is_one_layer
+from models.spec.plan import SublayerPlan, activations_of, depth_sources, is_one_layer
 from models.spec.vocabulary import MANY_STREAMS, NORMED_SUMS
 
 
@@ -64,11 +64,12 @@ def law(cfg: RunConfig) -> Law:
         return Law(None, None, no_law)
     stages = [_Moments(0.0, 1.0, 1.0)]
     outputs = stages[:]  # that attention residuals read
+    begin = {group[0] for group in depth_sources(cfg)}
     for sublayer in sublayers:
         if cfg.stack == "attention residuals":
-            outputs += (
-                [] if sublayer.identity else [_weighted(_branch_weight(cfg, sublayer), cfg, sublayer, stages[-1])]
-            )
+            if not sublayer.identity:
+                branch = _weighted(_branch_weight(cfg, sublayer), cfg, sublayer, stages[-1])
+                outputs.append(branch if sublayer in begin else _sum(outputs.pop(), branch))
             stages.append(stages[-1] if sublayer.identity else _mean(outputs))
         else:
             stages.append(_after_sublayer(cfg, sublayer, stages[-1]))
@@ -198,6 +199,11 @@ def _weighted(weight: float, cfg: RunConfig, sublayer: SublayerPlan, x: _Moments
     """The weighted branch of a sublayer."""
     branch = _branch(cfg, sublayer, x) if weight else _Moments(0.0, 0.0, 0.0)
     return _Moments(weight * branch.mean, weight**2 * branch.variance, weight**2 * branch.back)
+
+
+def _sum(x: _Moments, y: _Moments) -> _Moments:
+    """The sum of independent outputs."""
+    return _Moments(x.mean + y.mean, x.variance + y.variance, 1.0)
 
 
 def _mean(outputs: list[_Moments]) -> _Moments:

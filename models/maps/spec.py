@@ -14,7 +14,7 @@ from models.spec.query import sanitize
 FORMAT_VERSION = 1
 AXES = (
     *("depth", "lr", "width", "init_gain", "batch", "warmup", "branch_dropout", "stream_dropout", "weight_decay"),
-    *("streams", "mixing_noise", "sinkhorn"),
+    *("streams", "mixing_noise", "sinkhorn", "depth_block"),
 )
 MAX_PANELS = 6
 MAX_VALUES_OF_AXIS = 24

@@ -94,7 +94,8 @@ def stack_options(cfg: RunConfig) -> dict[str, float]:
     """What the class of a stack takes beside blocks and norm."""
     if cfg.stack in MANY_STREAMS:
         return {"streams": cfg.streams}
-    return {"width": cfg.width, "eps": cfg.eps} if cfg.stack == "attention residuals" else {}
+    is_read = cfg.stack == "attention residuals"
+    return {"width": cfg.width, "eps": cfg.eps, "size": cfg.depth_block} if is_read else {}
 
 
 def build_sublayer(cfg: RunConfig, sublayer: SublayerPlan, values: FirstValues | None = None) -> nn.Module:

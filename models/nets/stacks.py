@@ -141,22 +141,27 @@ class HyperStack(Stack):
 class AttentionResidualStack(Stack):
     """Every sublayer, and the head, reads by attention over x_0 and all earlier branches (Chen 2026, 2603.15031).
 
-    The site after a sublayer is what the next one reads, or the head. A sublayer taken out passes on what it reads.
+    Branches of `size` successive sublayers are added up and read as one (equations 5 and 6). The site after a sublayer
+    is what the next one reads, or the head. A sublayer taken out passes on what it reads.
     """
 
-    def __init__(self, blocks: Blocks, norm: Callable[[], nn.Module], width: int, eps: float) -> None:
+    def __init__(self, blocks: Blocks, norm: Callable[[], nn.Module], width: int, eps: float, size: int) -> None:
         super().__init__(blocks, norm)
+        self.size = size
         are_active = [not isinstance(sublayer, IdentitySublayer) for sublayer in self.sublayers]
         self.reads = nn.ModuleList(DepthAttention(width, eps) if active else nn.Identity() for active in are_active)
 
     def forward(self, x: Tensor) -> Tensor:
         x = self.start_tap(x)
-        outputs = [x]
-        for sublayer, read in zip(self.sublayers, self.reads, strict=True):
-            outputs.append(sublayer.branch(x))  # type: ignore[operator]
-            if isinstance(sublayer, IdentitySublayer):
-                outputs.pop()
-            else:
+        outputs, group = [x], -1
+        for layer, (sublayer, read) in enumerate(zip(self.sublayers, self.reads, strict=True)):
+            branch = sublayer.branch(x)  # type: ignore[operator]
+            if not isinstance(sublayer, IdentitySublayer):
+                if layer // self.size == group:
+                    outputs[-1] = outputs[-1] + branch
+                else:
+                    outputs.append(branch)
+                    group = layer // self.size
                 x = read(torch.stack(outputs))
             x = sublayer.stream_tap(x)  # type: ignore[operator]
         return x

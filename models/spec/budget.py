@@ -120,8 +120,8 @@ def reference_step_cost(cfg: RunConfig) -> StepCost:
 
 
 def _reads(cfg: RunConfig) -> float:
-    """The outputs that all sublayers and the head read by attention over depth."""
-    return cfg.sublayers * (cfg.sublayers + 3) / 2
+    """The sources that all sublayers and the head read by attention over depth."""
+    return cfg.sublayers * (cfg.sublayers / cfg.depth_block + 3) / 2
 
 
 def _fixed_seconds(cfg: RunConfig, sublayer: SublayerPlan) -> float:

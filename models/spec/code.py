@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from models.spec.config import RunConfig
 from models.spec.parametrization import BASE_DEPTH, branch_factor, score_scale
-from models.spec.plan import SublayerPlan, is_one_layer, layer_of, matrices, plan
+from models.spec.plan import SublayerPlan, depth_sources, is_one_layer, layer_of, matrices, plan
 from models.spec.vocabulary import MANY_STREAMS, NORMS
 
 Name = Callable[[str], str]  # slot -> its name in the code, such as "norm_in" -> "self.norm_in"
@@ -193,7 +193,9 @@ def _stream_lines(cfg: RunConfig, sublayer: SublayerPlan, number: str) -> list[s
     if cfg.stack in MANY_STREAMS:
         return [f"x, mixed, beta = connection{number}(h)", f"h = mixed + beta * ({branch}).unsqueeze(-2)"]
     if cfg.stack == "attention residuals":
-        return [f"v.append({branch})", f"x = read{number}(torch.stack(v))  # attention over depth"]
+        begins = sublayer in {group[0] for group in depth_sources(cfg)}
+        stored = f"v.append({branch})" if begins else f"v[-1] = v[-1] + {branch}"
+        return [stored, f"x = read{number}(torch.stack(v))  # attention over depth"]
     if cfg.stack == "residual":
         return [f"f = {branch}", f"x, y = {sum_code(cfg, sublayer, name, 'f')}, y + f"]
     if sublayer.repeats > 1:

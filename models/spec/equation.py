@@ -34,8 +34,15 @@ def _stream_lines(cfg: RunConfig, sublayer: SublayerPlan) -> list[str]:
     """The equation of the stream, or of the streams H (n, D), and what it takes to read it."""
     branch = branch_equation(cfg, sublayer)
     if cfg.stack == "attention residuals":
-        read = r"x \leftarrow \textstyle\sum_{i=0}^{l} \operatorname{softmax}_i(w_l^\top\operatorname{RMS}(v_i))\,v_i"
-        return ["x \\leftarrow x"] if sublayer.identity else [read, rf"v_l = {branch},\qquad v_0 = x_0"]
+        if sublayer.identity:
+            return [r"x \leftarrow x"]
+        v, last = ("v", "l") if cfg.depth_block == 1 else ("b", "n")
+        weight = rf"\operatorname{{softmax}}_i(w_l^\top\operatorname{{RMS}}({v}_i))"
+        read = rf"x \leftarrow \textstyle\sum_{{i=0}}^{{{last}}} {weight}\,{v}_i"
+        start = rf"v_l = {branch},\qquad {v}_0 = x_0"
+        size = cfg.depth_block
+        total = rf"b_n = \textstyle\sum_k v_k,\quad {size}(n-1) < k \le \min({size}n,\,l)"
+        return [read, start] if size == 1 else [read, total, start]
     if cfg.stack not in MANY_STREAMS:
         return [rf"x \leftarrow {sublayer_equation(cfg, sublayer)}"]
     if sublayer.identity:

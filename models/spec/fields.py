@@ -61,6 +61,7 @@ class Fields:
     streams: Annotated[int, Knob("Streams", 2, 4, control="slider")] = 4
     mixing_noise: Annotated[float, Knob("Mixing noise", 0.0, 1.0, 0.05)] = 0.0
     sinkhorn: Annotated[int, Knob("Sinkhorn iterations", 0, 40)] = 20
+    depth_block: Annotated[int, Knob("Depth block", 1, 128)] = 1
     skip_repeats: Annotated[int, Knob("Skip repeats", 1, 2, control="slider")] = 1
     init: Annotated[str, Knob("Initialisation", choices=INITS, group="network")] = "fan-in"
     init_gain: Annotated[float, Knob("Init gain", 0.01, 10.0, log=True)] = 1.0

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import groupby
 
 from models.spec.config import RunConfig
 from models.spec.parametrization import branch_factor
@@ -115,6 +116,13 @@ def activations_of(cfg: RunConfig) -> set[str]:
 def mixes_values(cfg: RunConfig) -> bool:
     """Whether any attention mixes in the values of the first."""
     return any(sublayer.values == "mixed" for sublayer in plan(cfg).sublayers if not sublayer.identity)
+
+
+def depth_sources(cfg: RunConfig) -> tuple[tuple[SublayerPlan, ...], ...]:
+    """What attention over depth reads beside x0: groups of sublayers, not ablated, whose branches are added up."""
+    active = (sublayer for sublayer in plan(cfg).sublayers if not sublayer.identity)
+    groups = groupby(active, key=lambda sublayer: layer_of(cfg, sublayer) // cfg.depth_block)
+    return tuple(tuple(group) for _, group in groups)
 
 
 def has_dropout(cfg: RunConfig) -> bool:

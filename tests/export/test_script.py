@@ -43,7 +43,9 @@ CASES = {
     ),
     "DLCL on the book": RunConfig.arranged("DLCL", **TRANSFORMER | {"task": "book", "position": "rotary"}),
     "mHC, noise": RunConfig.arranged("mHC", **TRANSFORMER | {"mixing_noise": 0.3, "weight_decay": 0.1, "task": "copy"}),
-    "attention residuals": RunConfig.arranged("attention residuals", **SMALL | {"overrides": ((2, "identity", True),)}),
+    "attention residuals": RunConfig.arranged(
+        "attention residuals", **SMALL | {"depth": 5, "depth_block": 2, "overrides": ((2, "identity", True),)}
+    ),
     "muP, AdamW": RunConfig(
         **TRANSFORMER | {"parametrization": "muP", "optimizer": "adamw", "weight_decay": 0.3, "position": "alibi"}
     ),

@@ -110,12 +110,15 @@ def test_a_site_is_the_streams_mean_with_their_summed_gradient(name):
 
 
 @both_nets
-def test_every_sublayer_attends_over_all_earlier_outputs(net):
-    net = stack("attention residuals", net)
+@pytest.mark.parametrize("size", [1, 2, 4])
+def test_every_sublayer_attends_over_earlier_sums(size, net):
+    """2603.15031, equations 2 to 6; a sum of one branch is the full form."""
+    net = stack("attention residuals", net, depth=3, depth_block=size)
     x = hand.stream_of()
-    outputs = [x]
+    branches, start = [], x
     for module, read in zip(net.sublayers, net.reads, strict=True):
-        outputs.append(branch(x, module))
+        branches.append(branch(x, module))
+        outputs = [start, *(sum(branches[at : at + size]) for at in range(0, len(branches), size))]
         keys = [v / ((v**2).mean(-1, keepdim=True) + hand.EPS) ** 0.5 for v in outputs]
         weights = [torch.exp((key * read.query).sum(-1, keepdim=True)) for key in keys]
         x = sum(weight * v for weight, v in zip(weights, outputs, strict=True)) / sum(weights)

@@ -156,7 +156,7 @@ DIFFERENTIABLE = {
     "hyper-connections": {"streams": 2},
     "dynamic hyper-connections": {"streams": 3},
     "mHC": {"sinkhorn": 2},
-    "attention residuals": {},
+    "attention residuals": {"depth_block": 2},
     "recursive skip": {},
 }
 

@@ -68,6 +68,7 @@ MOVED = {
     "streams": 3,
     "mixing_noise": 0.25,
     "sinkhorn": 0,
+    "depth_block": 2,
     "skip_repeats": 2,
     "init": "orthogonal",
     "init_gain": 2.0,
@@ -91,7 +92,12 @@ TRANSFORMER = {"net": "transformer", "heads": "2", "optimizer": "adam", "lr": "0
 # Fields act there: the head reads the sum of the streams, which a norm before it would scale back, and what mixes the
 # streams leaves their mean alone once Sinkhorn has balanced it.
 MIXED = {"stack": "mHC", "placement": "none", "norm": "none"}
-ACTS = {"streams": MIXED, "mixing_noise": MIXED | {"sinkhorn": "0"}, "sinkhorn": MIXED | {"mixing_noise": "0.5"}}
+ACTS = {
+    "streams": MIXED,
+    "mixing_noise": MIXED | {"sinkhorn": "0"},
+    "sinkhorn": MIXED | {"mixing_noise": "0.5"},
+    "depth_block": {"stack": "attention residuals"},
+}
 
 pytestmark = pytest.mark.usefixtures("trainer_in_this_process")
 

@@ -6,6 +6,7 @@ from models.export.script.model import arguments, class_code, norm_constructor, 
 from models.spec import INITS, TASKS, RunConfig, plan
 from models.spec.code import number_code
 from models.spec.parametrization import branch_gain, head_gain, output_factor
+from models.spec.plan import depth_sources
 from models.spec.vocabulary import MANY_STREAMS
 
 RECORD_SITE = '''\
@@ -157,16 +158,24 @@ def _attention_residuals(cfg: RunConfig) -> str:
     active = sum(not sublayer.identity for sublayer in plan(cfg).sublayers)
     init_lines = [BLOCKS, f"self.reads = nn.ModuleList(DepthAttention(WIDTH, EPS) for _ in range({active}))"]
     steps = ["v.append({sublayer}(x))", "x = next(reads)(torch.stack(v))"]
+    begins = []
+    if cfg.depth_block > 1:
+        begins = [f"begins = {{{', '.join(repr(group[0].site) for group in depth_sources(cfg))}}}"]
+        steps[:1] = ["if {site} in begins:", f"    {steps[0]}", "else:", "    v[-1] = v[-1] + {sublayer}(x)"]
     if active < cfg.sublayers:
         steps = ["if not isinstance({sublayer}, TakenOut):", *(f"    {step}" for step in steps)]
     forward_lines = [
         'x = record("x0", x)',
         "v, reads = [x], iter(self.reads)",
+        *begins,
         "for name, sublayers in self.blocks.items():",
         *_sublayer_loop(cfg, *steps, "record({site}, x)"),
         "return x",
     ]
-    return class_code("Stream", "Every sublayer, and the head, reads all earlier outputs.", init_lines, forward_lines)
+    title = "Every sublayer, and the head, reads all earlier outputs."
+    if begins:
+        title = f"Every sublayer, and the head, reads sums of {cfg.depth_block} earlier outputs."
+    return class_code("Stream", title, init_lines, forward_lines)
 
 
 STACKS = {
