@@ -23,11 +23,13 @@ from models.exhibits import part
 from models.insight.postmortem import has_failed
 from models.spec.knob import Knob
 from models.spec.settings import Settings
+from models.spec.vocabulary import CONNECTED
 
 # What an instrument may need of a run; without it, the card says the section "unfit" of its words.
 NEEDS: dict[str, Callable[[View], bool]] = {
     "": lambda view: True,
     "attention": lambda view: view.cfg.net == "transformer",
+    "connections": lambda view: view.cfg.stack in CONNECTED,
     "failure": lambda view: has_failed(view.cfg, view.trace, view.row),
 }
 

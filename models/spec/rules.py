@@ -8,7 +8,7 @@ from models.spec.fields import BY_DEPTH, Fields
 from models.spec.overrides import PARTS
 from models.spec.placement import PLACEMENTS
 from models.spec.scales import GATES
-from models.spec.vocabulary import MANY_STREAMS, NORMS
+from models.spec.vocabulary import CONNECTED, NORMS
 
 MAX_TRANSFORMER_DEPTH = 48  # blocks
 BATCH_NORMS = {norm for norm, entry in NORMS.items() if entry.over == "batch"}
@@ -30,7 +30,7 @@ class Rule:
 def _many(broken: Callable[[Any], bool], why: str, repair: Callable[[Any], dict[str, object]]) -> Rule:
     """A rule of the stacks that have another place for the residual; `why` goes on from the name of the stack."""
     return Rule(
-        lambda c: c.stack in (*MANY_STREAMS, "attention residuals") and broken(c),
+        lambda c: c.stack in CONNECTED and broken(c),
         lambda c: f"stack {c.stack} {why}",
         repair,
     )

@@ -208,6 +208,7 @@ STACKS = {
     ),
 }
 MANY_STREAMS = ("hyper-connections", "dynamic hyper-connections", "mHC")  # stacks whose sublayers mix n streams
+CONNECTED = (*MANY_STREAMS, "attention residuals")  # stacks that join sublayers by other means than one sum
 NORMED_SUMS = ("residual", "dlcl")  # stacks that hold norms of their own, of which the head reads a sum
 ONE_STREAM = ("single", "learned scalars")  # stacks whose end the head reads, as long as no further norm joins streams
 

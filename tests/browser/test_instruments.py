@@ -1,5 +1,7 @@
 """Instruments in a real browser: an answer that comes later is drawn when it is there, a long one can be cancelled."""
 
+from playwright.sync_api import expect
+
 from tests.browser.page import button, chart, drawn, link, press
 
 
@@ -40,3 +42,30 @@ def test_a_long_measurement_says_how_far_it_is_and_can_be_cancelled(visitors):
     press(page, "Cancel")
     button(page, "Walk around").wait_for()
     page.get_by_text("Measuring step 0").wait_for(state="detached")
+
+
+def test_mixed_streams_are_followed_while_they_learn_to_mix(visitors):
+    page = drawn(
+        visitors(link(arrangement="dynamic hyper-connections", depth=6, streams=2, mixing_noise=0.3, steps=40))
+    )
+    opened(page, "Streams and depth attention")
+    drawn(page, "Mixing of the streams by depth", "Gain of the product by depth", "Mixing", "Product from the input on")
+    numbers = chart(page, "Product from the input on").locator(".heatmaplayer text")
+    before = numbers.all_text_contents()
+    assert len(before) == 4
+    press(page, "Step")
+    page.get_by_text("Measured at step 1.").wait_for()
+    page.get_by_role("combobox", name="Matrices of").click()
+    page.get_by_role("option", name="block 1", exact=True).click()
+    expect(chart(page, "Product from the input on").locator(".heatmaplayer text")).not_to_have_text(before)
+    mixing = chart(page, "Mixing").locator(".heatmaplayer text").all_text_contents()
+    expect(chart(page, "Product from the input on").locator(".heatmaplayer text")).to_have_text(mixing)
+
+
+def test_attention_over_depth_is_a_map_of_readers_and_sources(visitors):
+    page = drawn(visitors(link(arrangement="attention residuals", depth=6)))
+    opened(page, "Streams and depth attention")
+    drawn(page, "Attention over depth")
+    page.get_by_text("equal shares of all earlier outputs").wait_for()
+    ticks = chart(page, "Attention over depth").locator(".ytick text").all_text_contents()
+    assert ticks[-1] == "the head"

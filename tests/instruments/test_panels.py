@@ -79,9 +79,11 @@ def test_a_card_asks_its_question_and_says_why_it_is_no_use_to_this_net():
     offered = shown_cards(playground(**SMALL))
     assert list(offered) == list(INSTRUMENTS)
     assert offered["Where the gradient came from"]["text"] == "Who carries the gradient: residuals or branches?"
-    assert {name for name, card in offered.items() if card["unfit"]} == {"Attention and lens", "Post-mortem"}
+    unfit = {"Attention and lens", "Post-mortem", "Streams and depth attention"}
+    assert {name for name, card in offered.items() if card["unfit"]} == unfit
     assert "An MLP has no attention" in offered["Attention and lens"]["unfit"]
     assert not shown_cards(playground(**SMALL, net="transformer"))["Attention and lens"]["unfit"]
+    assert not shown_cards(playground(**SMALL, stack="mHC"))["Streams and depth attention"]["unfit"]
     assert not shown_cards(trained(playground(**DIVERGES)))["Post-mortem"]["unfit"]
 
 

@@ -15,13 +15,13 @@ from torch import Tensor, nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from exhibits.instruments.paths.answer import GRADIENT_SHARES, PATH_LENGTHS, GradientShares, PathLengths
-from exhibits.instruments.paths.numbers import UNSPLIT
 from models.instruments import on_snapshot
 from models.nets import Net
 from models.nets.branches import FirstValues, ValueResidual
 from models.nets.build import matrix_size
 from models.nets.hooks import Hook, forward_hooks
 from models.nets.stacks import DLCLStack, ResiDualStack, ScalarStack, Stack
+from models.spec.vocabulary import CONNECTED
 from models.tasks.base import NO_LOSS
 from models.training import Snapshot, Work, cross_entropy
 
@@ -65,7 +65,7 @@ def _walk_back(snapshot: Snapshot, *, samples: int, by_count: bool) -> Work[tupl
 
     Returns the finished walk, and the gradient at x0, (K, B, T, D).
     """
-    if snapshot.cfg.stack in UNSPLIT:
+    if snapshot.cfg.stack in CONNECTED:
         raise ValueError(f"stack is {snapshot.cfg.stack!r}: its gradient is not split by residual and branch")
     model, x, y_all = snapshot.exact()
     model.requires_grad_(False)

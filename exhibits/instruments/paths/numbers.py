@@ -7,7 +7,6 @@ import numpy as np
 from models.insight.words import number
 from models.spec import RunConfig, plan
 from models.spec.plan import mixes_values
-from models.spec.vocabulary import MANY_STREAMS
 from models.trace import site_in_words
 
 RESIDUAL_CARRIES = 0.75  # projection above which residuals carry most of the gradient
@@ -43,9 +42,6 @@ def lengths_sentence(share: np.ndarray) -> str:
         f"On average the gradient at the input has passed through {number(counts @ share)} of {len(share) - 1} "
         f"branches; half of it through {median} or fewer."
     )
-
-
-UNSPLIT = (*MANY_STREAMS, "attention residuals")  # stacks without one add a sublayer at which a gradient could part
 
 
 def path_counts(cfg: RunConfig) -> np.ndarray | None:

@@ -10,10 +10,11 @@ from components.charts.depth import Series, depth_profile, linear_profile
 from components.charts.parts import Figure
 from components.instruments.panel import InstrumentPanel, Measured
 from exhibits.instruments.paths.answer import GRADIENT_SHARES, PATH_LENGTHS, GradientShares, PathLengths
-from exhibits.instruments.paths.numbers import UNSPLIT, lengths_sentence, path_counts, shares_sentence
+from exhibits.instruments.paths.numbers import lengths_sentence, path_counts, shares_sentence
 from models.content import Texts
 from models.spec import plan
 from models.spec.plan import uses_batch_statistics
+from models.spec.vocabulary import CONNECTED
 
 WORDS = Texts("instruments/paths")
 
@@ -21,7 +22,7 @@ QUICK_SPLIT = 1e9  # multiplications; above it, the split by branches waits for 
 
 
 def draw(panel: InstrumentPanel) -> None:
-    if panel.cfg.stack in UNSPLIT:
+    if panel.cfg.stack in CONNECTED:
         st.info(WORDS("no add", stack=panel.cfg.stack))
         return
     measured = panel.ask(GRADIENT_SHARES)

@@ -11,9 +11,10 @@ import torch.nn.functional as F
 
 from exhibits.instruments.paths import measure as module
 from exhibits.instruments.paths.measure import gradient_shares, path_lengths
-from exhibits.instruments.paths.numbers import UNSPLIT, lengths_sentence, path_counts, shares_sentence
+from exhibits.instruments.paths.numbers import lengths_sentence, path_counts, shares_sentence
 from exhibits.instruments.paths.page import length_chart, share_chart
 from models.spec import RunConfig, plan
+from models.spec.vocabulary import CONNECTED
 from models.training import Replays, Run, result_of
 from tests.arrangements import PAIRS, in_turn
 from tests.drawn import drawn
@@ -41,7 +42,7 @@ def named(cfg):
     return "-".join(map(str, cfg.to_query().values()))
 
 
-SPLIT = [(name, net) for name, net in PAIRS if RunConfig.arranged(name).stack not in UNSPLIT]
+SPLIT = [(name, net) for name, net in PAIRS if RunConfig.arranged(name).stack not in CONNECTED]
 CASES = [RunConfig.arranged(name, **TINY, **NETS[net]) for name, net in SPLIT]
 CASES += [RunConfig(**TINY | other) for other in OTHERS]
 IN_TURN = [*in_turn(CASES[: len(SPLIT)], called=named), *CASES[len(SPLIT) :]]
@@ -97,7 +98,7 @@ def test_their_sum_is_the_gradient_that_the_log_shows_before_the_sublayer(cfg):
     np.testing.assert_allclose(found.sum_rms, run.trace().grad_rms[3][:-1], rtol=2e-3)
 
 
-@pytest.mark.parametrize("stack", UNSPLIT)
+@pytest.mark.parametrize("stack", CONNECTED)
 def test_a_stack_without_one_add_is_refused_by_name(stack):
     with pytest.raises(ValueError, match=stack):
         result_of(gradient_shares(snapshot(RunConfig(stack=stack, **TINY))))
