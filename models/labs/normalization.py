@@ -4,6 +4,7 @@ Legend: T tokens (rows), D features (columns).
 """
 
 from dataclasses import dataclass
+from math import erf
 
 import numpy as np
 
@@ -41,9 +42,13 @@ METHODS: dict[str, Method] = {
     "instance norm": Method(SEQUENCE, "mean", "variance", _CENTRED),
     "joint layer norm": Method(TABLE, "mean", "variance", _CENTRED),
     "dynamic tanh": Method(CELL, "", "", r"y = \gamma \, \tanh(\alpha x) + \beta"),
+    "dynamic erf": Method(CELL, "", "", r"y = \gamma \, \operatorname{erf}(\alpha x + s) + \beta"),
     "min-max": Method(FEATURE, "least", "range", r"y = \gamma \, \frac{x - \min}{\max - \min} + \beta"),
     "z-score": Method(FEATURE, "mean", "variance", r"y = \gamma \, \frac{x - \mu}{\sigma} + \beta"),
 }
+
+
+SQUASHES = {"dynamic tanh": np.tanh, "dynamic erf": np.vectorize(erf, otypes=[float])}  # of methods by cell
 
 
 @dataclass(frozen=True)
@@ -82,6 +87,7 @@ def normalise(
     groups: int = 1,
     sequences: int = 1,
     alpha: float = 0.5,
+    shift: float = 0.0,
     counted: np.ndarray | None = None,
     running: Running | None = None,
 ) -> NormedTable:
@@ -96,7 +102,7 @@ def normalise(
     all_defined = np.zeros(x.shape, bool)
     if METHODS[method].shares == CELL:
         return NormedTable(
-            gain * np.tanh(alpha * x) + bias,
+            gain * SQUASHES[method](alpha * x + shift) + bias,
             shared=shared,
             centre=np.zeros_like(x),
             spread=np.ones_like(x),

@@ -84,6 +84,7 @@ JUDGES = {
     "instance norm": lambda x: nn.functional.instance_norm(x.T[None])[0].T,
     "joint layer norm": lambda x: nn.functional.layer_norm(x, x.shape),
     "dynamic tanh": lambda x: torch.tanh(0.5 * x),
+    "dynamic erf": lambda x: torch.erf(0.5 * x),
     "z-score": lambda x: (x - x.mean(0)) / x.std(0, correction=0),
     "min-max": lambda x: (x - x.amin(0)) / (x.amax(0) - x.amin(0)),
 }
@@ -93,6 +94,11 @@ JUDGES = {
 def test_every_method_is_torchs(method):
     expected = JUDGES[method](torch.tensor(SOME)).numpy()
     np.testing.assert_allclose(normalise(SOME, method, groups=3).values, expected, rtol=1e-10, atol=1e-12)
+
+
+def test_dynamic_erf_takes_its_slope_and_shift():
+    found = normalise(SOME, "dynamic erf", alpha=1.3, shift=-0.4, gain=2.0, bias=0.1).values
+    np.testing.assert_allclose(found, 2 * torch.erf(1.3 * torch.tensor(SOME) - 0.4).numpy() + 0.1, rtol=1e-10)
 
 
 def test_running_statistics_are_those_of_torch_after_so_many_batches():
@@ -137,7 +143,7 @@ def test_where_the_formula_says_0_by_0_it_is_told_and_0_stands(level):
     flat = np.full((3, 3), level)
     for method in METHODS:
         found = normalise(flat, method, eps=0.0)
-        assert found.undefined.all() == (method not in {"rms norm", "dynamic tanh"}), method
+        assert found.undefined.all() == (method not in {"rms norm", "dynamic tanh", "dynamic erf"}), method
         assert np.isfinite(found.values).all()
         if found.undefined.all():
             np.testing.assert_array_equal(found.values, 0)

@@ -160,7 +160,9 @@ def cell_line(
     """A cell from its value to its result, in LaTeX."""
     x, gain, bias = values[cell], settings["gain"], settings["bias"]
     if METHODS[method].shares == CELL:
-        raw = rf"\tanh({number(settings['alpha'])} \cdot {signed(x)})"
+        name = r"\tanh" if method == "dynamic tanh" else r"\operatorname{erf}"
+        shift = f" {signed(settings['shift'], sign=True)}" if method == "dynamic erf" else ""
+        raw = rf"{name}({number(settings['alpha'])} \cdot {signed(x)}{shift})"
     else:
         centred = f"{number(x)} - {signed(normed.centre[cell])}" if METHODS[method].centre else number(x)
         raw = rf"\frac{{{centred}}}{{{number(normed.scale[cell])}}}"

@@ -84,6 +84,7 @@ class Norming(Settings):
     groups: Annotated[int, Knob("Groups", choices={}, width=130)] = 1
     sequences: Annotated[int, Knob("Sequences", choices={}, width=130)] = 1
     alpha: Annotated[float, Knob("alpha", 0.1, 3.0, 0.1, control="slider", width=200)] = 0.5
+    shift: Annotated[float, Knob("Shift s", -10.0, 10.0, 0.1, width=130)] = 0.0
     padding: Annotated[tuple[int, ...], Knob("Padding tokens", choices={}, multiple=True)] = ()
     left_out: Annotated[bool, Knob("Leave padding out of the statistics", link="leave")] = False
     row: Annotated[int, Knob("Token", choices={}, link="token")] = 0
@@ -166,6 +167,7 @@ def _draw_arguments(values: np.ndarray, settings: Norming, defaults: Norming) ->
         "groups": method.shares == GROUP,
         "sequences": method.shares == SEQUENCE,
         "alpha": method.shares == CELL,
+        "shift": settings.method == "dynamic erf",
     }
     names = [name for name, is_used in uses.items() if is_used]
     legal = {"groups": _divisors(features), "sequences": _divisors(tokens)}
