@@ -1,7 +1,7 @@
 """Cautions about configurations that are legal but misleading."""
 
 from models.spec.config import RunConfig
-from models.spec.plan import activations_of, has_dropout, is_one_layer, plan, uses_batch_statistics
+from models.spec.plan import activations_of, has_dropout, is_one_layer, mixes_values, plan, uses_batch_statistics
 from models.spec.tasks import TASKS, needs_attention
 from models.spec.vocabulary import MANY_STREAMS, NORMS
 
@@ -28,6 +28,9 @@ SUMMED = (
     "The head reads the sum of the {streams} streams, at the start {streams} times what one stream would give it, and "
     "no final norm undoes that."
 )
+NO_SECOND_ATTENTION = (
+    "Value residual does nothing here: it takes a second attention, which mixes the values of the first with its own."
+)
 STREAM_DROPOUT = "Dropout on the stream multiplies its mean square by 1/(1 - rate) = {times:.2f} at every add."
 
 
@@ -50,6 +53,8 @@ def config_caution(cfg: RunConfig) -> str | None:
         sentences.append(STREAM_DROPOUT.format(times=1 / (1 - cfg.stream_dropout)))
     if cfg.stack in MANY_STREAMS and plan(cfg).final_norm == "none":
         sentences.append(SUMMED.format(streams=cfg.streams))
+    if cfg.net == "transformer" and cfg.value_residual and not mixes_values(cfg):
+        sentences.append(NO_SECOND_ATTENTION)
     return " ".join(sentences + _task_cautions(cfg)) or None
 
 

@@ -1,11 +1,15 @@
 """What is said of legal configurations that mislead."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 
+from models.nets import build_model
 from models.nets.sublayer import Dropout
 from models.spec import RunConfig
 from models.spec.cautions import config_caution
+from tests import hand
 
 SELU = {"activation": "selu", "norm": "none", "residual": False}
 
@@ -24,6 +28,29 @@ def test_selu_is_cautioned_where_it_cannot_hold(fields, named):
     caution = config_caution(RunConfig(**SELU, **fields)) or ""
     assert ("SELU" in caution) == bool(named)
     assert all(f"{name} breaks that" in caution for name in named)
+
+
+OUT = ((2, "identity", True),)
+
+
+@pytest.mark.parametrize(
+    ("fields", "warned"),
+    [
+        ({"depth": 1}, True),
+        ({"depth": 2, "overrides": OUT}, True),
+        ({"depth": 2, "overrides": ((1, "identity", "attn"), (2, "identity", "attn"))}, True),
+        ({"depth": 2, "overrides": ((2, "identity", "ffn"),)}, False),
+        ({"depth": 3, "overrides": OUT}, False),
+        ({"depth": 1, "net": "mlp", "task": "digits"}, False),
+    ],
+)
+def test_a_value_residual_that_changes_nothing_is_cautioned(fields, warned):
+    cfg = RunConfig(**{"net": "transformer", "task": "copy", "width": 8, "heads": 2, "value_residual": True} | fields)
+    assert ("Value residual does nothing here" in (config_caution(cfg) or "")) == warned
+    if cfg.net == "transformer":
+        models = [hand.randomise(build_model(one)) for one in (cfg, replace(cfg, value_residual=False))]
+        given, without = (model(torch.arange(8)[None]) for model in models)
+        assert torch.equal(given, without) == warned
 
 
 def test_stream_dropout_multiplies_the_mean_square():
