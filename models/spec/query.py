@@ -201,10 +201,16 @@ def _was_clamped(text: str, value: object, knob: Knob) -> bool:
     return is_number and float(text[:MAX_NUMBER_CHARS]) != value
 
 
+def _name(field: str) -> str:
+    """The label of a field inside a sentence."""
+    label = knobs()[field][1].label
+    return label[0].lower() + label[1:]
+
+
 def _repair(values: dict[str, Any], notes: list[str]) -> None:
     """Applies the repair of every broken rule and adds a note on each."""
     for sentence, change in repairs(values):
         values.update(change)
-        changes = ", ".join(f"{field} became {_text(value)}" for field, value in change.items())
+        changes = ", ".join(f"{_name(field)} became {_text(value)}" for field, value in change.items())
         notes.append(f"{sentence}; {changes}")
     values["overrides"] = tuple(override for override in values["overrides"] if override[0] <= values["depth"])

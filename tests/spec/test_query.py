@@ -14,8 +14,10 @@ from hypothesis import strategies as st
 
 from models.export import configuration_from, configuration_json
 from models.spec import ARRANGEMENTS, NETS, RunConfig, arrangement_of, knobs, overrides
+from models.spec.fields import Fields
 from models.spec.overrides import describe_overrides, from_text, mix_ln_overrides, to_text
-from models.spec.query import PAGE_KEYS, sanitize, sanitized_error
+from models.spec.query import PAGE_KEYS, sanitize, sanitized_error, to_query
+from tests.spec.test_spec import CLASHES
 from tests.strategies import configs
 
 # --- there and back ---
@@ -170,25 +172,12 @@ def test_what_a_link_gets_wrong_is_mended_and_said(link, expected, note):
     assert notes[0].startswith(note)
 
 
-@pytest.mark.parametrize(
-    ("link", "expected", "note"),
-    [
-        ({"net": "transformer", "depth": "100"}, {"net": "transformer", "depth": 48}, "depth became 48"),
-        ({"net": "transformer", "heads": "7"}, {"net": "transformer", "heads": 4}, "heads became 4"),
-        ({"norm": "batch norm", "batch": "1"}, {"norm": "batch norm", "batch": 2}, "batch became 2"),
-        (
-            {"overrides": "3.norm.batch norm", "batch": "1"},
-            {"overrides": ((3, "norm", "batch norm"),), "batch": 2},
-            "batch became 2",
-        ),
-        ({"stack": "residual", "residual": "off"}, {"stack": "residual"}, "residual became true"),
-    ],
-)
-def test_a_clash_in_a_link_is_ended_by_the_nearest_change(link, expected, note):
-    cfg, notes = RunConfig.from_query(link)
-    assert cfg == RunConfig(**expected)
-    assert len(notes) == 1
-    assert notes[0].endswith(note)
+@pytest.mark.parametrize(("fields", "sentence", "change"), CLASHES)
+def test_every_clash_in_a_link_is_mended_and_said(fields, sentence, change):
+    cfg, (note,) = RunConfig.from_query(to_query(Fields(**fields)))
+    assert cfg == RunConfig(**fields | change)
+    assert re.sub(r"[^\w ]", "", sentence) in re.sub(r"[^\w ]", "", note)
+    assert all(f"; {knobs()[name][1].label.lower()} became " in note.lower() for name in change)
 
 
 @pytest.mark.parametrize(
