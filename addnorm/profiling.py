@@ -20,7 +20,8 @@ from addnorm.header import build_header
 from addnorm.model import preserve_state, unsupported_reason, unwrap_ddp
 from addnorm.recording import Reader, Recording, encode_line, recording_from_header
 from addnorm.rows import Fetch, PendingRow, parts_of
-from addnorm.sites import Sites, fallback_modules, find_sites, output_sites, sites_with_notes
+from addnorm.sites import READ_OVER_DEPTH, Sites, fallback_modules, find_sites, output_sites, sites_with_notes
+from addnorm.stream import reads_over_depth
 from addnorm.trace import Node, Tracer, is_numeric, output_of, tensors_in
 from addnorm.weights import Weights
 from addnorm.words import first_non_finite
@@ -336,7 +337,9 @@ def _sites_of(tracer: NonFiniteTracer, model: nn.Module) -> Sites:
     if not notes and (sites := find_sites(graph, model)):
         return sites
     fallback = output_sites(graph, fallback_modules(model), model)
-    return sites_with_notes(fallback, notes or ["No residual additions were found."])
+    return sites_with_notes(
+        fallback, notes or [READ_OVER_DEPTH if reads_over_depth(graph) else "No residual additions were found."]
+    )
 
 
 def _backward(model: nn.Module, loss: Tensor) -> bool:

@@ -56,6 +56,7 @@ from addnorm.rules import Diagnostic, sorted_by_severity, unknown_rules_message
 from addnorm.sentences import Narrator
 from addnorm.sinks import Sinks
 from addnorm.sites import (
+    READ_OVER_DEPTH,
     Sites,
     eager_sites_note,
     fallback_modules,
@@ -65,6 +66,7 @@ from addnorm.sites import (
     output_sites,
     sites_with_notes,
 )
+from addnorm.stream import reads_over_depth
 from addnorm.trace import Graph, Tracer, is_numeric, output_of, strays_of
 from addnorm.weights import Sample, Weights, lost_shares, update_norms
 from addnorm.writer import Writer
@@ -658,6 +660,7 @@ class Recorder(Display):
         note = "No sites were found; `sites` names them."
         if fallback:
             note = "No residual additions were found; the blocks' outputs are recorded. `sites` names others."
+            note = READ_OVER_DEPTH if reads_over_depth(visible) else note
         return sites_with_notes(fallback, [*problems, note])
 
     def _select_sites(self, graph: Graph, problems: Sequence[str]) -> Sites:

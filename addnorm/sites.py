@@ -59,6 +59,12 @@ def hook_location(site: Site) -> str:
     return f"{site.place.side}{key} of {site.module}{call}{slicing}, {' x '.join(map(str, site.shape))}"
 
 
+READ_OVER_DEPTH = (
+    "No stream runs through this model: its blocks read several earlier outputs at once (attention over depth, dense "
+    "connections); the blocks' outputs are recorded."
+)
+
+
 def find_sites(graph: Graph, model: nn.Module, *, hears_sums: bool = False) -> Sites:
     """The points of the stream in a traced pass, in order of depth.
 

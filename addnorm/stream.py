@@ -2,7 +2,8 @@
 
 An addition of two tensors of one shape with a common ancestor is residual if their paths from it differ in calls with
 parameters; the shorter path is the skip. The tensor that the next addition skips from is a point of the stream, so a
-norm or an activation right after an addition belongs to it.
+norm or an activation right after an addition belongs to it. Several streams that a call mixes are one tensor, from
+before the mixing on.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from dataclasses import dataclass
 from heapq import heappop, heappush
 from itertools import permutations
 
-from addnorm.sums import ADDITIONS_IN_PLACES, CHOICES, SUBTRACTIONS
+from addnorm.sums import ADDITIONS_IN_PLACES, CHOICES, CONCATENATIONS, SUBTRACTIONS
 from addnorm.trace import Graph, Node
 
 MAX_SHORTCUT_CALLS = 2  # calls with parameters on a skip that changes the shape: a convolution and its norm
@@ -45,7 +46,7 @@ def stream_points(graph: Graph) -> list[tuple[Node, Residual | None]]:
     point_after: dict[int, Node] = {}  # by addition
     points: dict[int, tuple[Node, Residual | None]] = {}
     for residual in residuals.values():
-        source = residual.source
+        source = _before_mixing(residual)
         origin = _addition_before(source, residuals)
         if origin is None:
             points[source.index] = (source, None)
@@ -58,6 +59,28 @@ def stream_points(graph: Graph) -> list[tuple[Node, Residual | None]]:
     return [points[index] for index in sorted(points)]
 
 
+def reads_over_depth(graph: Graph) -> bool:
+    """Whether calls put the same first tensor together with more and more later ones: attention over depth."""
+    first: dict[int, set[int]] = {}
+    for node in graph.nodes:
+        if node.op in CONCATENATIONS and len(node.parents) > 1:
+            first.setdefault(_base(node.parents[0]).index, set()).add(len(node.parents))
+    return any(len(counts) > 1 for counts in first.values())
+
+
+def _base(node: Node) -> Node:
+    """The tensor of which a node is a view."""
+    while node.alias:
+        node = node.parents[0]
+    return node
+
+
+def _is_put_together(node: Node) -> bool:
+    """Whether a sum is one of several tensors that are put together, or what is made of such."""
+    readers = (reader for child in node.children for reader in (child, *child.children))
+    return any(reader.op in CONCATENATIONS for reader in (*readers, *node.parents))
+
+
 def residuals_of(graph: Graph) -> list[Residual]:
     """The residual additions of a pass, in order. In a sum of several terms, only the last addition counts."""
     additions = {node.index: node for node in graph.additions}
@@ -65,6 +88,8 @@ def residuals_of(graph: Graph) -> list[Residual]:
     residuals = [residual for node in graph.additions if (residual := _residual(node, additions, used)) is not None]
     by_node = {residual.node.index: residual for residual in residuals}
     complete = [residual for residual in residuals if not _is_term(residual.node, by_node)]
+    if reads_over_depth(graph) and all(_is_put_together(residual.node) for residual in complete):
+        return []
     plain = [residual for residual in complete if not residual.projected]
     return [residual for residual in complete if not _is_detail(residual, plain)]
 
@@ -186,6 +211,31 @@ def _is_detail(residual: Residual, plain: Sequence[Residual]) -> bool:
             if (residual.projected and not inner) or (has_other_shape and inner <= MAX_INNER_ADDITIONS):
                 return True
     return False
+
+
+def _before_mixing(residual: Residual) -> Node:
+    """The source of an addition; where it lies inside the mixing of several streams, what these were before.
+
+    That is the nearest tensor of as many numbers as the sum that all of the sum is computed from.
+    """
+    node, source = residual.node, residual.source
+    if _dominates(source, node) if residual.projected else source.numel == node.numel:
+        return source
+    alike = (one for one in _latest_first(node) if one.numel == node.numel and one.index < source.index)
+    return next((one for one in alike if _dominates(one, node)), source)
+
+
+def _dominates(source: Node, node: Node) -> bool:
+    """Whether every path to a node from what a source is computed from leads through the source."""
+    waiting, seen = [node], {node.index, source.index}
+    while waiting:
+        for parent in waiting.pop().parents:
+            if parent.index not in seen:
+                if source.ancestors >> parent.index & 1:
+                    return False
+                seen.add(parent.index)
+                waiting.append(parent)
+    return True
 
 
 def _addition_before(point: Node, residuals: Mapping[int, Residual]) -> int | None:

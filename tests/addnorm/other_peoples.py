@@ -72,6 +72,21 @@ def x_transformers(**layers: Any) -> Callable[[], tuple[nn.Module, dict[str, Any
     return build
 
 
+def hyper_connections(kind: str) -> Callable[[], tuple[nn.Module, dict[str, Any]]]:
+    """Three layers between four streams of lucidrains' hyper-connections."""
+
+    def build() -> tuple[nn.Module, dict[str, Any]]:
+        library = pytest.importorskip("hyper_connections", reason="hyper-connections is not installed")
+        layer = getattr(library, kind)
+        init, expand, reduce = layer.get_init_and_expand_reduce_stream_functions(4)
+        branches = [nn.Sequential(nn.LayerNorm(16), nn.Linear(16, 16), nn.GELU(), nn.Linear(16, 16)) for _ in range(3)]
+        layers = [init(dim=16, layer_index=at, branch=branch) for at, branch in enumerate(branches)]
+        model = nn.Sequential(nn.Embedding(64, 16), expand, *layers, reduce, nn.LayerNorm(16), nn.Linear(16, 64))
+        return model, {"input": IDS}
+
+    return build
+
+
 def torch_encoder(*, norm_first: bool) -> Callable[[], tuple[nn.Module, dict[str, Any]]]:
     """torch's own encoder."""
 
@@ -289,6 +304,8 @@ CASES: dict[str, Case] = {
     "x-transformers, post-norm": Case(
         x_transformers(pre_norm=False), ["post_emb_norm", *(f"attn_layers.layers.{at}.0.2" for at in range(4))]
     ),
+    "hyper-connections": Case(hyper_connections("HyperConnections"), ["1", "2", "3", "4"]),
+    "mHC": Case(hyper_connections("ManifoldConstrainedHyperConnections"), ["1", "2", "3", "4"]),
     "vit-pytorch ViT": Case(vit_pytorch("vit", "ViT", **VIT), VIT_SITES),
     "vit-pytorch SimpleViT": Case(
         vit_pytorch("simple_vit", "SimpleViT", **VIT), ["transformer (input)", *VIT_SITES[1:]]

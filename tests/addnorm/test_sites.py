@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from addnorm import watch
+from addnorm import profile, watch
 from addnorm.recording import read
 from addnorm.sites import find_sites
 from addnorm.trace import Graph, Tracer
@@ -17,6 +17,7 @@ from models.spec import ARRANGEMENTS, RunConfig
 from models.tasks import open_task
 from tests.addnorm.loops import rms
 from tests.addnorm.other_peoples import CASES
+from tests.addnorm.streams import Apart, OverDepth, ReadAndMixed, Streams, WrittenOut
 
 
 def traced(model: nn.Module, *args: Tensor, **inputs: Tensor) -> Graph:
@@ -35,6 +36,45 @@ def names(model: nn.Module, *args: Tensor, **inputs: Tensor) -> list[str]:
 def test_the_sites_are_those_of_the_models_source(name: str) -> None:
     model, inputs = CASES[name].build()
     assert names(model, **inputs) == CASES[name].sites
+
+
+@pytest.mark.parametrize("layer", [ReadAndMixed, WrittenOut, Apart])
+def test_mixed_streams_are_one_site_after_every_layer(layer: type[nn.Module], tmp_path: Path) -> None:
+    torch.manual_seed(0)
+    model = Streams(layer)
+    optimizer = torch.optim.SGD(model.parameters(), 0.1)
+    seen: list[Tensor] = []
+    model.layers[0].register_forward_pre_hook(lambda _layer, inputs: seen.append(inputs[0]))
+    for part in model.layers:
+        part.register_forward_hook(lambda _layer, _inputs, output: seen.append(output))
+    with warnings.catch_warnings(), watch(model, tmp_path / "run.jsonl", optimizer=optimizer) as recorder:
+        warnings.simplefilter("error")
+        for _ in range(2):
+            optimizer.zero_grad()
+            seen.clear()
+            output = model(torch.randn(2, 5, 4))
+            for tensor in seen:
+                tensor.retain_grad()
+            output.square().mean().backward()
+            optimizer.step()
+    assert [site.name for site in recorder.sites] == ["layers.0 (input)", "layers.0", "layers.1", "layers.2"]
+    assert not recorder.sites.notes
+    recording = read(recorder.path)
+    assert list(recording.row("act_rms", 1)) == pytest.approx([rms(tensor) for tensor in seen], rel=1e-5)
+    assert list(recording.row("grad_rms", 1)) == pytest.approx([rms(tensor.grad) for tensor in seen], rel=1e-5)
+
+
+@pytest.mark.parametrize("size", [1, 2])
+def test_attention_over_depth_has_no_sums_and_is_named(size: int, tmp_path: Path) -> None:
+    model = OverDepth(size)
+    assert names(model, torch.ones(2, 5, 4)) == []
+    with watch(model, tmp_path / "run.jsonl") as recorder:
+        with pytest.warns(UserWarning, match="attention over depth"):
+            model(torch.randn(2, 5, 4))
+        recorder.step()
+    assert {f"layers.{at}" for at in range(4)} <= {site.name for site in recorder.sites}
+    assert "attention over depth" in "".join(recorder.sites.notes)
+    assert "attention over depth" in str(profile(model, torch.randn(2, 5, 4)))
 
 
 # Several streams, sums over all blocks (DLCL, attention residuals) and a sublayer that adds twice
