@@ -18,6 +18,7 @@ from tests.insight import verdicts
 # Each returns figures; its sizes are arguments, so that a test can run it small.
 BENCHMARKS: dict[str, Callable[[], Iterable[Figure]]] = {
     "probe": training.probe,
+    "connections": training.connections,
     "watch": watch.watch,
     "budget": cost.budget,
     "seeds": seeds.seeds_gain,

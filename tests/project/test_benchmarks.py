@@ -15,6 +15,7 @@ from models.insight.outcome import outcome
 from models.insight.verdict import verdict
 from models.maps import Axis, MapSpec
 from models.spec import RunConfig
+from models.spec.vocabulary import STACKS
 from models.training import Run, profile_at_init
 from tests.insight import verdicts
 from tests.load import classroom, controls, eye, redraws, soak
@@ -34,6 +35,8 @@ def measured(figures: list[Figure]) -> list[Figure]:
 
 def test_the_costs_of_watching_are_measured_for_every_shape() -> None:
     assert len(measured(training.probe({"tiny": TINY}, rounds=2, steps=2))) == 2
+    new = training.CONNECTIONS.values()
+    assert {cfg.stack for cfg in new} == {*STACKS} - {"residual", "dlcl"}
 
 
 def test_what_the_search_costs_is_measured() -> None:

@@ -9,6 +9,7 @@ from models.spec import RunConfig
 from models.tasks import open_task
 from models.training import cross_entropy
 from models.training.optimizers import build_optimizer
+from models.training.rows import block_matrices
 
 CPU = torch.device("cpu")
 Loop = Callable[[int], object]  # trains for a number of steps
@@ -20,7 +21,11 @@ class BareLoop:
     def __init__(self, cfg: RunConfig) -> None:
         self.model, self.task = build_model(cfg), open_task(cfg, CPU)
         self.optimizer = build_optimizer(
-            cfg.optimizer, self.model.parameters(), lr=cfg.lr, weight_decay=cfg.weight_decay
+            cfg.optimizer,
+            self.model.parameters(),
+            lr=cfg.lr,
+            weight_decay=cfg.weight_decay,
+            hidden=[p for block in block_matrices(self.model) for p in block],
         )
         self.steps_done = 0
 
