@@ -218,7 +218,10 @@ def _connected_class(cfg: RunConfig, name: str, branch: str, init_lines: list[st
     if cfg.stack == "attention residuals":
         return class_code(name, "The branch, which later sublayers read.", init_lines, [f"return {branch}"], argument)
     init_lines.append(f"self.connection = {connection_code(cfg, 'k', 'WIDTH', 'EPS')}")
-    forward_lines = ["x, mixed, beta = self.connection(x)", f"return mixed + beta * ({branch}).unsqueeze(-2)"]
+    forward_lines = ["x, mixed, beta = self.connection(x)"]
+    if len(branch) > MAX_BRANCH_CHARS:
+        branch, forward_lines = "branch", [*forward_lines, f"branch = {branch}"]
+    forward_lines.append(f"return mixed + beta * ({branch}).unsqueeze(-2)")
     title = "The streams, mixed, plus the branch of their weighted sum."
     return class_code(name, title, init_lines, forward_lines, argument)
 
