@@ -3,6 +3,7 @@
 Legend: T tokens (rows), D features (columns).
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from math import erf
 
@@ -48,7 +49,10 @@ METHODS: dict[str, Method] = {
 }
 
 
-SQUASHES = {"dynamic tanh": np.tanh, "dynamic erf": np.vectorize(erf, otypes=[float])}  # of methods by cell
+SQUASHES: dict[str, Callable[[np.ndarray], np.ndarray]] = {
+    "dynamic tanh": np.tanh,
+    "dynamic erf": np.vectorize(erf, otypes=[float]),
+}  # of methods by cell
 
 
 @dataclass(frozen=True)

@@ -84,7 +84,7 @@ class Norming(Settings):
     groups: Annotated[int, Knob("Groups", choices={}, width=130)] = 1
     sequences: Annotated[int, Knob("Sequences", choices={}, width=130)] = 1
     alpha: Annotated[float, Knob("alpha", 0.1, 3.0, 0.1, control="slider", width=200)] = 0.5
-    shift: Annotated[float, Knob("Shift s", -10.0, 10.0, 0.1, width=130)] = 0.0
+    shift: Annotated[float, Knob("Shift s", -10.0, 10.0, 0.1, link="erf-shift", width=130)] = 0.0
     padding: Annotated[tuple[int, ...], Knob("Padding tokens", choices={}, multiple=True)] = ()
     left_out: Annotated[bool, Knob("Leave padding out of the statistics", link="leave")] = False
     row: Annotated[int, Knob("Token", choices={}, link="token")] = 0
