@@ -139,6 +139,13 @@ def test_the_weight_or_gate_of_the_branch_is_its_last_box(scale, label):
     assert words[words.index("residual") - 2 : words.index("residual")] == [N, label]
 
 
+@pytest.mark.parametrize(("size", "label"), [(1, "depth attention"), (4, "depth attention of Σ 4")])
+def test_attention_over_depth_says_of_how_many_it_reads_sums(size, label):
+    cfg = RunConfig.arranged("attention residuals", depth_block=size)
+    assert label in _words(cfg)
+    assert ("in blocks of 4" in block_diagram(cfg)) == (size == 4)
+
+
 @pytest.mark.parametrize("net", NETS)
 def test_a_block_that_is_taken_out_is_drawn_so(net):
     words = _words(RunConfig(net=net, depth=4, overrides=((4, "identity", True),)))

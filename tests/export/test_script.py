@@ -26,6 +26,7 @@ from models.spec import ARRANGEMENTS, NETS, NORMS, RunConfig
 from models.spec.code import CONNECTIONS, block_code, block_parts, parts_by_name
 from models.spec.vocabulary import MANY_STREAMS, POSITIONS
 from models.training import Run
+from tests import hand
 from tests.strategies import configs
 
 SMALL = {"depth": 3, "width": 8, "batch": 4, "steps": 3, "lr": 0.02, "heads": 2, "seed": 7, "device": "cpu"}
@@ -202,6 +203,19 @@ def test_the_code_of_a_block_computes_what_the_block_computes(net: str, arrangem
         torch.testing.assert_close(given["h" if cfg.stack in MANY_STREAMS else "x"], expected)
         if cfg.stack == "residual":
             assert not torch.equal(given["y"], 3 * x)
+
+
+def test_the_code_of_all_blocks_adds_up_what_depth_blocks_say() -> None:
+    fields = {"task": "copy", "depth_block": 3, "overrides": ((2, "identity", "attn"),)}
+    cfg = RunConfig.arranged("attention residuals", **TRANSFORMER | fields)
+    net = hand.randomise(build_model(cfg)).stream
+    x = hand.stream_of()
+    given: dict[str, Any] = {"x": x, "v": [x], "torch": torch}
+    for number, block in enumerate(net.blocks.values(), 1):  # type: ignore[operator,arg-type,union-attr]
+        reads = net.reads[2 * number - 2 : 2 * number]  # type: ignore[index]
+        given |= namespace(cfg, block, number) | {f"read{at}": read for at, read in enumerate(reads, 1)}  # type: ignore[arg-type]
+        exec(block_code(cfg, number), given)
+    hand.assert_close(given["x"], net(x))  # type: ignore[operator]
 
 
 def test_the_parts_of_a_block_are_made_as_the_builder_makes_them() -> None:

@@ -480,6 +480,14 @@ def test_the_head_of_dlcl_reads_the_weighted_sum_that_its_equation_shows():
     assert r"\text{logits} = W\,\operatorname{LN}(x_{L+1})" in text
 
 
+def test_the_equation_of_attention_over_depth_says_what_is_summed():
+    assert r"\operatorname{RMS}(v_i))\,v_i" in equation(RunConfig.arranged("attention residuals"))
+    text = equation(RunConfig.arranged("attention residuals", depth_block=4))
+    assert r"\sum_{i=0}^{n} \operatorname{softmax}_i(w_l^\top\operatorname{RMS}(b_i))\,b_i" in text
+    assert r"b_n = \textstyle\sum_k v_k,\quad 4(n-1) < k \le \min(4n,\,l)" in text
+    assert r"v_l = F(\operatorname{LN}(x)),\qquad b_0 = x_0" in text
+
+
 def test_residuals_second_stream_collects_the_same_branch_from_the_input_on_and_joins_at_the_head():
     text = equation(RunConfig.arranged("ResiDual"))
     assert r"x \leftarrow \operatorname{LN}(x + F(x))" in text

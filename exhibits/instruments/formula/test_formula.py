@@ -78,6 +78,12 @@ CASES: dict[str, tuple[str, dict, tuple[float, float]]] = {
     "normal 0.02": ("residual only", {"init": "normal 0.02", "expansion": 4}, WITH_SKIP),
     "he": ("pre-norm", {"init": "he"}, WITH_SKIP),
     "zero last": ("post-norm", {"init": "zero last"}, WITH_SKIP),
+    "attention over sums": ("attention residuals", {"depth_block": 3}, WITH_SKIP),
+    "attention over sums of what has a mean": (
+        "attention residuals",
+        {"depth_block": 3, "layers_per_branch": 1},
+        WITH_SKIP,
+    ),
     "deepnorm gain": ("residual only", {"init": "deepnorm"}, WITH_SKIP),
 }
 
@@ -89,7 +95,7 @@ def test_a_law_that_is_drawn_is_what_six_seeds_show_at_every_site(case):
     predicted, measured = law(cfg), traces.signal(cfg, SEEDS, rows=128)
     assert predicted.mean_square is not None
     assert np.abs(np.log10(geometric_mean(measured.mean_square) / predicted.mean_square)).max() < forward
-    if case in {"residual only, one layer", "residual only, one layer of sigmoid", "attention residuals"}:
+    if name == "attention residuals" or case in {"residual only, one layer", "residual only, one layer of sigmoid"}:
         assert predicted.gradient is None
     else:
         assert predicted.gradient is not None
