@@ -221,8 +221,8 @@ def _before_mixing(residual: Residual) -> Node:
     node, source = residual.node, residual.source
     if _dominates(source, node) if residual.projected else source.numel == node.numel:
         return source
-    alike = (one for one in _latest_first(node) if one.numel == node.numel and one.index < source.index)
-    return next((one for one in alike if _dominates(one, node)), source)
+    alike = (earlier for earlier in _latest_first(node) if earlier.numel == node.numel)
+    return next((earlier for earlier in alike if earlier.index < source.index and _dominates(earlier, node)), source)
 
 
 def _dominates(source: Node, node: Node) -> bool:
