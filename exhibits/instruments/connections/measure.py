@@ -13,7 +13,7 @@ from addnorm.probe import accumulate_dtype
 from exhibits.instruments.connections.answer import CONNECTIONS, Connections
 from models.instruments import on_snapshot
 from models.nets.connections import DepthAttention, HyperConnection
-from models.nets.hooks import forward_hooks
+from models.nets.hooks import Hook, forward_hooks
 from models.nets.stacks import HyperStack
 from models.training import Snapshot, preserve_buffers
 
@@ -22,20 +22,22 @@ def connections(snapshot: Snapshot) -> Connections:
     """The weights of every connection as it acts on the batch; gains are means of those of single tokens."""
     x, _ = snapshot.batch()
     model, exact = snapshot.model, accumulate_dtype(x.device)
-    identity = product = torch.eye(snapshot.cfg.streams, dtype=exact, device=x.device)
+    identity = so_far = torch.eye(snapshot.cfg.streams, dtype=exact, device=x.device)
     mixings: dict[nn.Module, list[np.ndarray]] = {}
     attention: list[np.ndarray] = []
 
     def record_mixing(module: Any, args: tuple[Any, ...], _output: Any) -> None:
-        nonlocal product
+        nonlocal so_far
         mixing = module.weights(*args)[0][..., 1:, :].to(exact)
-        product = mixing @ product
-        mixings[module] = _of_mixing(mixing, product)
+        so_far = mixing @ so_far
+        mixings[module] = _of_mixing(mixing, so_far)
 
     def record_attention(module: Any, args: tuple[Any, ...], _output: Any) -> None:
         attention.append(_mean(module.weights(*args).to(exact).movedim(0, -1), 1))
 
-    hooks = [(part, record_mixing) for part in model.modules() if isinstance(part, HyperConnection)]
+    hooks: list[tuple[nn.Module, Hook]] = [
+        (part, record_mixing) for part in model.modules() if isinstance(part, HyperConnection)
+    ]
     hooks += [(part, record_attention) for part in model.modules() if isinstance(part, DepthAttention)]
     with torch.no_grad(), preserve_buffers(model), forward_hooks(hooks):
         model(x)
@@ -44,10 +46,9 @@ def connections(snapshot: Snapshot) -> Connections:
         mixed = mixings.get(getattr(sublayer, "connection", sublayer))
         by_sublayer.append(mixed or [by_sublayer[0][0], *by_sublayer[-1][1:]])
     sources = max(map(len, attention), default=0)
-    return Connections(
-        *(np.array([row[at] for row in by_sublayer[1:]]) for at in range(4)),
-        attention=np.array([np.pad(row, (0, sources - len(row))) for row in attention]),
-    )
+    mixing, product, forward, backward = (np.array([row[at] for row in by_sublayer[1:]]) for at in range(4))
+    shares = np.array([np.pad(row, (0, sources - len(row))) for row in attention])
+    return Connections(mixing, product, forward, backward, shares)
 
 
 def _of_mixing(mixing: Tensor, product: Tensor) -> list[np.ndarray]:

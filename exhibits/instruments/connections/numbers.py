@@ -20,8 +20,8 @@ def mixing_sentence(sites: tuple[str, ...], product: np.ndarray, forward: np.nda
         return TEXTS("mixing not finite")
     if np.allclose(product, np.eye(product.shape[-1]), atol=1e-6):
         return TEXTS("unmixed")
-    grown = [name for name, gain in (("signal", forward[-1]), ("gradient", backward[-1])) if gain > GROWS]
-    outcome = TEXTS("both" if len(grown) > 1 else (*grown, "neither")[0])
+    signal, gradient = forward[-1] > GROWS, backward[-1] > GROWS
+    outcome = TEXTS("both" if signal and gradient else "signal" if signal else "gradient" if gradient else "neither")
     return TEXTS("mixed", site=site_in_words(sites[-1]), forward=forward[-1], backward=backward[-1], outcome=outcome)
 
 

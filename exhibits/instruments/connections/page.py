@@ -71,7 +71,7 @@ def mixing_map(sites: Sequence[str], mixing: np.ndarray) -> Figure:
     streams = range(1, mixing.shape[-1] + 1)
     return weight_map(
         "Mixing of the streams by depth",
-        rows={f"stream {made} from {read}": f"{made} ← {read}" for made in streams for read in streams},
+        rows={f"stream {row} from {column}": f"{row} ← {column}" for row in streams for column in streams},
         columns={site_word(site): site for site in sites},
         values=mixing.reshape(len(sites), -1).T,
         unit="weight",
