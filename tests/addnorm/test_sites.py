@@ -65,7 +65,7 @@ def test_mixed_streams_are_one_site_after_every_layer(layer: type[nn.Module], tm
 
 
 @pytest.mark.parametrize("size", [1, 2])
-def test_attention_over_depth_has_no_sums_and_is_named(size: int, tmp_path: Path) -> None:
+def test_depth_attention_has_no_sums_and_is_named(size: int, tmp_path: Path) -> None:
     model = OverDepth(size)
     assert names(model, torch.ones(2, 5, 4)) == []
     with watch(model, tmp_path / "run.jsonl") as recorder:

@@ -44,7 +44,7 @@ def test_a_long_measurement_says_how_far_it_is_and_can_be_cancelled(visitors):
     page.get_by_text("Measuring step 0").wait_for(state="detached")
 
 
-def test_mixed_streams_are_followed_while_they_learn_to_mix(visitors):
+def test_mixed_streams_are_followed_while_they_learn(visitors):
     page = drawn(
         visitors(link(arrangement="dynamic hyper-connections", depth=6, streams=2, mixing_noise=0.3, steps=40))
     )
@@ -62,7 +62,7 @@ def test_mixed_streams_are_followed_while_they_learn_to_mix(visitors):
     expect(chart(page, "Product from the input on").locator(".heatmaplayer text")).to_have_text(mixing)
 
 
-def test_attention_over_depth_is_a_map_of_readers_and_sources(visitors):
+def test_depth_attention_maps_readers_to_sources(visitors):
     page = drawn(visitors(link(arrangement="attention residuals", depth=6)))
     opened(page, "Streams and depth attention")
     drawn(page, "Attention over depth")

@@ -140,7 +140,7 @@ def test_the_weight_or_gate_of_the_branch_is_its_last_box(scale, label):
 
 
 @pytest.mark.parametrize(("size", "label"), [(1, "depth attention"), (4, "depth attention of Σ 4")])
-def test_attention_over_depth_says_of_how_many_it_reads_sums(size, label):
+def test_attention_over_depth_says_what_it_sums(size, label):
     cfg = RunConfig.arranged("attention residuals", depth_block=size)
     assert label in _words(cfg)
     assert ("in blocks of 4" in block_diagram(cfg)) == (size == 4)

@@ -205,7 +205,7 @@ def test_the_code_of_a_block_computes_what_the_block_computes(net: str, arrangem
             assert not torch.equal(given["y"], 3 * x)
 
 
-def test_the_code_of_all_blocks_adds_up_what_depth_blocks_say() -> None:
+def test_block_code_adds_up_what_depth_blocks_say() -> None:
     fields = {"task": "copy", "depth_block": 3, "overrides": ((2, "identity", "attn"),)}
     cfg = RunConfig.arranged("attention residuals", **TRANSFORMER | fields)
     net = hand.randomise(build_model(cfg)).stream

@@ -173,7 +173,7 @@ def test_what_a_link_gets_wrong_is_mended_and_said(link, expected, note):
 
 
 @pytest.mark.parametrize(("fields", "sentence", "change"), CLASHES)
-def test_every_clash_in_a_link_is_mended_and_said(fields, sentence, change):
+def test_every_clash_in_a_link_is_mended(fields, sentence, change):
     cfg, (note,) = RunConfig.from_query(to_query(Fields(**fields)))
     assert cfg == RunConfig(**fields | change)
     assert re.sub(r"[^\w ]", "", sentence) in re.sub(r"[^\w ]", "", note)

@@ -480,7 +480,7 @@ def test_the_head_of_dlcl_reads_the_weighted_sum_that_its_equation_shows():
     assert r"\text{logits} = W\,\operatorname{LN}(x_{L+1})" in text
 
 
-def test_the_equation_of_attention_over_depth_says_what_is_summed():
+def test_equation_of_depth_attention_says_what_is_summed():
     assert r"\operatorname{RMS}(v_i))\,v_i" in equation(RunConfig.arranged("attention residuals"))
     text = equation(RunConfig.arranged("attention residuals", depth_block=4))
     assert r"\sum_{i=0}^{n} \operatorname{softmax}_i(w_l^\top\operatorname{RMS}(b_i))\,b_i" in text

@@ -73,7 +73,7 @@ def test_dynamic_gains_are_means_over_tokens():
 
 
 @both_nets
-def test_the_product_of_mhc_keeps_a_gain_of_one(net):
+def test_product_of_mhc_keeps_a_gain_of_one(net):
     snapshot = still_at(RunConfig(**TINY | {"stack": "mHC", "depth": 12, "sinkhorn": 40} | NETS[net]))
     hand.randomise(snapshot.model).float()
     found = connections(snapshot)
@@ -133,7 +133,7 @@ def test_sums_are_read_as_one_output():
     assert [row.count(None) for row in shade["z"]] == [1, 1, 0]
 
 
-def test_what_was_taken_out_neither_reads_nor_is_read():
+def test_what_was_taken_out_is_not_read():
     fields = {"stack": "attention residuals", "overrides": ((2, "identity", True),)}
     cfg, found = measured(9, **fields)
     assert (list(sources(cfg)), list(readers(cfg))) == (["the input", "block 1", "block 3"], ["block 3", HEAD])
@@ -152,7 +152,7 @@ def test_what_grows_is_said_by_its_gain(gain, outcome):
     assert "not finite" in mixing_sentence(("b01",), product, np.array([np.nan]), np.ones(1))
 
 
-def test_the_least_even_reader_and_the_head_are_named():
+def test_least_even_reader_and_head_are_named():
     cfg = RunConfig(**TINY | {"stack": "attention residuals"})
     shares = np.array([[0.5, 0.5, 0, 0], [0.1, 0.8, 0.1, 0], [0.2, 0.2, 0.2, 0.4]])
     assert attention_sentence(cfg, shares) == (
@@ -180,5 +180,5 @@ def test_the_panel_of_depth_attention_draws_a_map():
     assert [row.count(None) for row in shade["z"]] == [3, 2, 1, 0]
 
 
-def test_a_single_stream_is_told_which_nets_have_one():
+def test_a_single_stream_is_told_which_nets_fit():
     assert "This is for nets with several streams" in words(opened("Streams and depth attention"))
