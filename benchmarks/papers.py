@@ -88,7 +88,7 @@ def findings(keys: list[str], jobs: int = 0) -> dict[str, dict[str, Finding]]:
     by_card: dict[str, dict[str, Finding]] = {}
     for key in keys:
         card = PAPERS[key]
-        parts = {part: {name: values[key, part, name] for k, part_of, name in tasks if (k, part_of) == (key, part)}
+        parts = {part: {name: values[key, part, name] for name in card.sources if (key, part, name) in tasks}
                  for part in (HERE, ALONE, ELSEWHERE)}  # fmt: skip
         if parts[ALONE]:
             parts[ALONE] = parts[HERE] | parts[ALONE]

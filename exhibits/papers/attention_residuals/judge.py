@@ -25,7 +25,7 @@ def even_over_depth(values: Values, *, statements: Statements) -> Judgement:
         for net, traces in values.items()
     }
     size, gradient = ({net: _decades(of) for net, of in by_net.items()} for by_net in (sizes, slopes))
-    one, other = values
+    one, other = "pre-norm", "attention residuals"
     growth = np.log10(sizes[one][:, -1] / sizes[one][:, 0])
     measured = [growth, size[one] - size[other], gradient[one] - gradient[other], ends[other] - ends[one]]
     numbers = {

@@ -26,7 +26,7 @@ def of_depth(sizes: tuple[float, float], gradients: tuple[float, float], losses:
     return verdict("attention-residuals", values)
 
 
-def test_attention_over_depth_is_judged_by_sizes_gradients_and_losses() -> None:
+def test_depth_attention_is_judged_by_sizes_gradients_losses() -> None:
     assert of_depth((4.0, 1.2), (4.0, 1.2), (2.4, 2.3)) == HOLDS
     assert of_depth((4.0, 0.1), (4.0, 1.2), (2.4, 2.3)) == PARTLY
     assert of_depth((4.0, 1.2), (1.2, 4.0), (2.4, 2.3)) == PARTLY
