@@ -201,7 +201,7 @@ def _count(trace: dict[str, Any] | None) -> int:
     return 0 if trace is None else sum(y is not None for y in trace["y"])
 
 
-def test_no_two_runs_of_a_page_have_a_line_alike() -> None:
+def test_no_two_runs_have_lines_alike() -> None:
     runs = [Series(str(run), np.array([1.0, 2.0 + run]), run) for run in range(MAX_RUNS_PER_PAGE)]  # type: ignore[arg-type]
     figure = drawn(depth_profile(title="Size", unit="RMS", hue=SIGNAL, sites=("x0", "b01"), series=runs))
     lines = {(trace["line"]["color"], trace["line"]["dash"]) for trace in figure["data"] if trace["mode"] != "markers"}

@@ -84,7 +84,7 @@ def ran(page: AppTest, key: str, guess: str) -> AppTest:
     return page
 
 
-def test_a_claim_and_its_paper_lead_to_each_other() -> None:
+def test_claims_and_papers_lead_to_each_other() -> None:
     """The paper's title says what is true, so that it waits for the run."""
     claim, card = CLAIMS["zero-gates"], PAPERS["zero-gates"]
     page, label = opened(claim.key), f"Its paper, run here: {card.title}"

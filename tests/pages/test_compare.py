@@ -103,7 +103,7 @@ def test_of_the_deep_pair_pre_norm_learns_and_the_gradient_of_post_norm_dies() -
 
 
 @pytest.mark.full
-def test_of_five_residuals_post_norm_lags_and_only_sums_grow() -> None:
+def test_post_norm_lags_and_only_sums_grow() -> None:
     nets = dict(zip(("post", "sum", "static", "mHC", "attention"), PAIRINGS[RESIDUALS].make(), strict=True))
     traces = {name: finished(cfg) for name, cfg in nets.items()}
     losses = {name: float(trace.loss[-20:].mean()) for name, trace in traces.items()}

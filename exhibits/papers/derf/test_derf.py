@@ -12,7 +12,7 @@ def test_what_is_measured_comes_out_as_told() -> None:
     comes_out("derf", PARTLY)
 
 
-def test_derf_is_judged_by_the_losses_with_each_norm() -> None:
+def test_derf_is_judged_by_final_losses() -> None:
     def of_norms(*losses: float) -> str:
         return verdict("derf", dict(zip(PAPERS["derf"].sources, (ending(*[one] * 10) for one in losses), strict=True)))
 

@@ -26,7 +26,7 @@ def of_streams(one: float, static: float, dynamic: float, worth: float) -> str:
     return verdict("hyper-connections", values)
 
 
-def test_several_streams_are_judged_by_the_losses_and_by_late_blocks() -> None:
+def test_streams_are_judged_by_losses_and_late_blocks() -> None:
     assert of_streams(2.4, 2.3, 2.3, 0.1) == HOLDS
     assert of_streams(2.4, 2.3, 2.3, -0.1) == PARTLY
     assert of_streams(2.4, 2.3, 2.5, 0.1) == PARTLY

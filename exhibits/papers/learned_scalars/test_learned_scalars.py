@@ -28,7 +28,7 @@ def of_scalars(without: float, scaled: float, stream: list[float], token: list[f
     return verdict("learned-scalars", values)
 
 
-def test_learned_scalars_are_judged_by_the_losses_and_by_where_they_end() -> None:
+def test_scalars_are_judged_by_losses_and_ends() -> None:
     assert of_scalars(2.4, 2.3, [1.2, 0.8], [0.1, 0.3]) == HOLDS
     assert of_scalars(2.4, 2.3, [1.2, 0.8], [0.2, 0.2]) == PARTLY
     assert of_scalars(2.4, 2.3, [1.0, 1.0], [0.1, 0.3]) == PARTLY

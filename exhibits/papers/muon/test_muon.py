@@ -12,7 +12,7 @@ def test_what_is_measured_comes_out_as_told() -> None:
     comes_out("muon", HOLDS)
 
 
-def test_muon_is_judged_at_the_best_rate_of_each_optimiser() -> None:
+def test_muon_is_judged_at_both_best_rates() -> None:
     def of_rates(*losses: float) -> str:
         return verdict("muon", dict(zip(PAPERS["muon"].sources, (ending(*[one] * 10) for one in losses), strict=True)))
 

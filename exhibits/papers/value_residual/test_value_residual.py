@@ -29,13 +29,13 @@ def of_values(plain: float, mixed: float, entropy: float) -> str:
     return verdict("value-residual", values)
 
 
-def test_a_value_residual_is_judged_by_losses_steps_and_entropy() -> None:
+def test_values_are_judged_by_losses_steps_and_entropy() -> None:
     assert of_values(2.4, 2.3, 0.1) == HOLDS
     assert of_values(2.4, 2.3, -0.1) == PARTLY
     assert of_values(2.3, 2.4, -0.1) == NOT_HERE
 
 
-def test_steps_are_counted_to_the_first_ten_losses_that_are_low_enough() -> None:
+def test_steps_count_to_ten_losses_low_enough() -> None:
     falling = replace(short(2), loss=np.where(np.arange(25) < 8, 2.0, 1.0))
     level = replace(short(2), loss=np.full(25, 1.55))
     np.testing.assert_allclose(steps_to_final_loss([falling, level], [level, falling]), [13 / 25, 1.0])
