@@ -1,11 +1,15 @@
 """What the readings of norms, placements, inits, arrangements and pairings say, computed on nets that do it."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 import torch
 from torch import nn
 
 from addnorm.probe import probe_outputs
+from models.instruments.attention import attention_parts
+from models.nets.branches import Attention
 from models.spec import RunConfig
 from models.spec.pairings import PAIRINGS
 from models.training import Run
@@ -63,3 +67,50 @@ def test_layernorm_scaling_grows_like_a_logarithm_with_relu_branches_of_two_laye
     law = 1 + sum(1 / block for block in range(1, 65)) / 2
     assert growth(RunConfig.arranged(name, depth=64, layers_per_branch=1)) > 5 * law
     assert growth(RunConfig.arranged(name, depth=64, activation="sigmoid")) > 3 * law
+
+
+@pytest.mark.full
+def test_the_book_s_transformer_has_no_sink():
+    """What the glossary says of attention sinks, massive activations and a gate after attention."""
+    size = {"net": "transformer", "task": "book", "depth": 4, "width": 32, "lr": 0.01, "batch": 8, "steps": 1000}
+    losses, read = {}, []
+    for seed, is_gated in product((0, 1), (False, True)):
+        run = Run(RunConfig.arranged("pre-norm", seed=seed, **size), probe=False, frames=False)
+        attentions = [part for part in run.model.modules() if isinstance(part, Attention)]
+        if is_gated:
+            gates = [nn.Linear(32, 32) for _ in attentions]
+            for attention, gate in zip(attentions, gates, strict=True):
+                attention.norm_mid = Gated(attention, gate)
+            run.optimizer.add_param_group({"params": [p for gate in gates for p in gate.parameters()], "lr": 0.01})
+        run.advance(1000)
+        losses[seed, is_gated] = float(run.trace().loss[-20:].mean())
+        if is_gated:
+            continue
+        read.clear()
+        for attention in attentions:
+            attention.register_forward_pre_hook(lambda module, args: read.append((module, args[0])))
+        with torch.no_grad(), probe_outputs(run.model.stream.stream_taps, gradients=False) as probe:
+            run.model(run.next_batch()[0])
+        assert max((x.abs().max() / x.abs().median()).item() for x in probe.tensors()) < 12
+        for attention, x in read:
+            weights = attention_parts(attention, x).weights
+            late = torch.arange(weights.shape[-1] // 2, weights.shape[-1])
+            to_first = weights[:, :, late, 0].mean(0)  # (H, T / 2)
+            assert to_first.mean(-1).max() < 0.08
+            assert (to_first * (late + 1)).mean(-1).max() < 2
+    for seed in (0, 1):
+        assert abs(losses[seed, True] - losses[seed, False]) < 0.05
+
+
+class Gated(nn.Module):
+    """sigmoid(W x) times what the heads give, of the x that the attention reads (2505.06708); W is 0 at first."""
+
+    def __init__(self, attention: nn.Module, gate: nn.Linear) -> None:
+        super().__init__()
+        nn.init.zeros_(gate.weight)
+        nn.init.zeros_(gate.bias)
+        self.gate = gate
+        attention.register_forward_pre_hook(lambda _module, args: setattr(self, "read", args[0]))
+
+    def forward(self, heads: torch.Tensor) -> torch.Tensor:
+        return torch.sigmoid(self.gate(self.read)) * heads
