@@ -5,6 +5,7 @@ import streamlit as st
 from components.classroom import following
 from components.lessons import lesson, progress
 from components.lessons.progress import TEXTS
+from components.search import notes
 from components.shell import projector
 
 chosen = lesson.chosen_lesson()
@@ -22,5 +23,6 @@ else:
     lesson.draw_list(chosen)
     lesson.draw(chosen)
     progress.draw_text()
+    notes.draw()
 lesson.draw_neighbours(chosen)
 progress.remember()

@@ -3,6 +3,7 @@
 import streamlit as st
 
 from components.classroom import answers, board, following
+from components.search import notes
 from components.shell import hidden_parts, language, projector, tour
 from components.start import cells, net
 from components.start.ways import draw_way_to_story, draw_ways
@@ -35,4 +36,5 @@ else:
         net.draw()
     if is_plain_visit:
         draw_ways()
+        notes.draw()
         language.draw_choice()

@@ -65,7 +65,7 @@
   // A control of the sidebar, which a narrow page folds away.
   const setting = (name) => {
     const control = document.querySelector(`[data-testid=stSidebar] .st-key-${CSS.escape(name)}`)
-    if (control?.checkVisibility()) return control
+    if (control && control.getBoundingClientRect().right > 0) return control
     const opener = document.querySelector("[data-testid=stExpandSidebarButton]")
     if (opener instanceof HTMLElement) opener.click()
   }

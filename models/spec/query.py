@@ -21,7 +21,7 @@ JOINER = "\u2060"  # invisible; no line breaks there
 # Keys of other parts of a page: they stay in the address and are not settings of a run.
 PAGE_KEYS = frozenset({
     "block", "change", "class", "digest", "hide", "homework", "instrument", "key", "lang", "lesson", "map",
-    "panel", "part", "plan", "q", "recording", "scene", "setting", "spec", "view", "word",
+    "notes", "panel", "part", "plan", "q", "recording", "scene", "setting", "spec", "view", "word",
 })  # fmt: skip
 PLAIN_CHARS = set("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789 .+-/_=")
 

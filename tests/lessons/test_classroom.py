@@ -254,6 +254,8 @@ def test_the_teachers_page_alone_says_the_right_answer_before_reveal(
     assert f"Right answer: **{OPTIONS[1]}**" in words(sound(teacher.run()))
     assert not [one for one in bars(teacher) if one.startswith("✓")]
     assert f"Right answer: **{OPTIONS[1]}**" not in words(joined())
+    assert "A key to the challenge: init gain 1.19." in words(teacher)
+    assert "key to the challenge" not in words(joined()) + words(wall())
     known.clear()
     press(teacher, "Reveal")
     assert teacher.session_state[waits][0]
