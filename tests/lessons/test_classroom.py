@@ -254,8 +254,6 @@ def test_the_teachers_page_alone_says_the_right_answer_before_reveal(
     assert f"Right answer: **{OPTIONS[1]}**" in words(sound(teacher.run()))
     assert not [one for one in bars(teacher) if one.startswith("✓")]
     assert f"Right answer: **{OPTIONS[1]}**" not in words(joined())
-    assert "A key to the challenge: init gain 1.19." in words(teacher)
-    assert "key to the challenge" not in words(joined()) + words(wall())
     known.clear()
     press(teacher, "Reveal")
     assert teacher.session_state[waits][0]
@@ -350,6 +348,12 @@ def test_the_projectors_keys_lead_a_class_through_the_scenes(
     assert declared(sound(student.run()))["scene"] == 3
     sound(says(student, {"scene": 5}).run())
     assert board.state_of(CODE).stop == "story-3", "a student leads nobody"  # type: ignore[union-attr]
+
+
+def test_a_lessons_key_is_on_the_teachers_page_alone(board: Board, key: str) -> None:
+    board.show(CODE, key, "vanishing")
+    assert "A key to the challenge: init gain 1.19." in words(desk(**{"class": CODE, "key": key}))
+    assert "key to the challenge" not in words(joined()) + words(wall())
 
 
 def test_a_claim_is_voted_on_and_its_experiment_judges_the_votes(board: Board, key: str) -> None:
