@@ -25,7 +25,8 @@ def value(source: Source) -> Any:
         of, depth = getattr(source.numbers, "func", source.numbers), getattr(source.numbers, "args", ())
         return kept((of.__module__, of.__qualname__, depth), source.numbers)
     if isinstance(source, Trained):
-        return finished(source.cfg) if source.seeds == 1 else finished_seeds(source.cfg, range(source.seeds))
+        seeds = range(source.cfg.seed, source.cfg.seed + source.seeds)
+        return finished(source.cfg) if source.seeds == 1 else finished_seeds(source.cfg, seeds)
     return kept((source.question.name, source.cfg.to_query(), sorted(source.args.items())), lambda: answer(source))
 
 
