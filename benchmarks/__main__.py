@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import torch
 
-from benchmarks import cost, maps, papers, remedies, search, seeds, training, watch
+from benchmarks import browser, cost, maps, papers, remedies, search, seeds, training, watch
 from benchmarks.report import Figure, heading, machine, show
 from benchmarks.timing import default_step_seconds, stolen_ticks
 from tests.addnorm import families, findings
@@ -29,6 +29,7 @@ BENCHMARKS: dict[str, Callable[[], Iterable[Figure]]] = {
     "findings": findings.findings,
     "families": families.families,
     "papers": papers.papers,
+    "browser": browser.browser,
 }
 LONG = ("verdicts", "findings", "families", "papers")
 

@@ -3,19 +3,10 @@
 /**
  * The Python side's `models.spec.schema`: the one list of fields, defaults and legal values.
  * @typedef {{ fields: Record<string, any>, placements: Record<string, string[]>, tasks: Record<string, any>,
- *   overrides: Record<string, any[]>, fixed: string[], base: { width: number, depth: number, by_depth: string } }} Schema
+ *   overrides: Record<string, any[]>, taken: Record<string, any[]>, most: number }} Schema
  */
 /** @typedef {Record<string, any>} Config */
 
-// What the engine takes of the choices that it does not take all of.
-const TAKEN = {
-  net: ["mlp"],
-  task: ["digits", "spiral", "circles", "xor", "linear"],
-  stack: ["single", "learned scalars"],
-  optimizer: ["sgd", "momentum", "adam", "adamw"],
-  device: ["auto", "cpu"],
-}
-const MAX_NUMBERS = 6e7 // of the net's activations: 480 MB with their gradients
 const BOOLEANS = new Map([
   ["true", true],
   ["false", false],
@@ -73,21 +64,23 @@ export const configOf = (link, schema) => {
   return cfg
 }
 
-const refuseOthers = (cfg, { fields, tasks }) => {
-  const cannot = (name, why = "") =>
-    refuse(name, `${fields[name].label} ${cfg[name]}${why} is not trained in a browser; the app trains it.`)
-  for (const [name, choices] of Object.entries(TAKEN)) if (!choices.includes(cfg[name])) cannot(name)
+const refuseOthers = (cfg, { fields, tasks, taken, most }) => {
+  for (const [name, choices] of Object.entries(taken)) {
+    const value = cfg[name]
+    const what = typeof value === "string" ? `${fields[name].label} ${value}` : fields[name].label
+    if (!choices.includes(value)) refuse(name, `${what} is not trained in a browser; the app trains it.`)
+  }
+  const samples = Math.max(cfg.batch, tasks[cfg.task].answers)
+  if (samples * cfg.depth * cfg.width * (4 + 2 * cfg.expansion) > most)
+    refuse("width", `Width ${cfg.width} at depth ${cfg.depth} needs more memory than a tab has; the app trains it.`)
   const usesBatch = [cfg, ...Object.values(cfg.overrides)].some(({ norm }) => norm === "batch norm")
   if (usesBatch && cfg.batch === 1)
     refuse("batch", "Batch 1 has no variance for batch norm; choose a batch of 2 or more.")
   if (Object.values(cfg.overrides).some(({ identity }) => typeof identity === "string"))
     refuse("overrides", "Overrides take attention or a feed-forward net out, and an MLP's block has neither.")
-  const samples = Math.max(cfg.batch, tasks[cfg.task].answers)
-  if (samples * cfg.depth * cfg.width * (4 + 2 * cfg.expansion) > MAX_NUMBERS)
-    cannot("width", ` at depth ${cfg.depth} needs more memory than a tab has, and`)
 }
 
-const scaleOf = (rule, sublayers) =>
+const weightOf = (rule, sublayers) =>
   ({
     deepnorm: sublayers ** 0.25,
     depth: sublayers,
@@ -103,18 +96,11 @@ const initialGate = (rule, depth) => {
 
 export const blockName = (block) => `b${String(block).padStart(2, "0")}`
 
-// muP's factors: m_D and m_L, each 1 where the parametrization does not scale.
-export const ratios = (cfg, { base }) => ({
-  width: cfg.parametrization === "standard" ? 1 : cfg.width / base.width,
-  depth: cfg.parametrization === base.by_depth ? cfg.depth / base.depth : 1,
-})
-
 // y = N_add( skip x + scale N_out( F( c_in N_in(x) ) ) ) for each block, with all norms and numbers resolved.
 /** @param {Config} cfg @param {Schema} schema */
-export const planOf = (cfg, schema) => {
-  const { placements } = schema
+export const planOf = (cfg, { placements }) => {
   const gate = GATES.includes(cfg.branch_scale) ? cfg.branch_scale : ""
-  const scale = gate ? initialGate(gate, cfg.depth) : scaleOf(cfg.branch_scale, cfg.depth) / ratios(cfg, schema).depth
+  const scale = gate ? initialGate(gate, cfg.depth) : weightOf(cfg.branch_scale, cfg.depth)
   const sublayers = Array.from({ length: cfg.depth }, (_, index) => {
     const own = { ...cfg, ...cfg.overrides[index + 1] }
     const normIn = (slot) => (placements[own.placement].includes(slot) ? own.norm : "none")
@@ -124,7 +110,7 @@ export const planOf = (cfg, schema) => {
       normMid: normIn("norm_mid"),
       normOut: normIn("norm_out"),
       normAdd: normIn("norm_add"),
-      skip: own.residual ? scaleOf(cfg.skip_scale, cfg.depth) : 0,
+      skip: own.residual ? weightOf(cfg.skip_scale, cfg.depth) : 0,
       scale,
       gate,
       inputScale: cfg.input_scale === "one" ? 1 : (index + 1) ** -0.5,

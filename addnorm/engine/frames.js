@@ -74,11 +74,10 @@ export class FrameTaker {
     )
     Object.assign(picture, this.paths())
     if (this.usesBatch) {
-      const subset = Math.min(SUBSET, n)
-      net.forward(x, subset)
+      net.forward(x, Math.min(SUBSET, n))
       measures = this.measures()
+      trainModeLoss = this.trainModeLoss()
     }
-    if (this.usesBatch || cfg.branch_dropout || cfg.stream_dropout) trainModeLoss = this.trainModeLoss()
     return {
       step,
       ...measures,
@@ -125,16 +124,15 @@ export class FrameTaker {
     return { ten_names: samples.map((i) => String(y[i])), ten_blocks: this.blocks, ...pathMeasures(sites) }
   }
 
-  // The held-out loss with the statistics of whole batches, or all of it at once, and dropout's masks.
+  // The held-out loss with the statistics of whole batches.
   trainModeLoss() {
     const { net, task, cfg } = this
     const { x, y, n } = task.heldOut
-    const size = this.usesBatch ? Math.min(cfg.batch, n) : n
-    const count = Math.min(MAX_TRAIN_MODE_BATCHES, Math.max(1, Math.floor(n / size)))
+    const size = Math.min(cfg.batch, n)
+    const count = Math.min(MAX_TRAIN_MODE_BATCHES, Math.floor(n / size))
     let loss = 0
     for (let at = 0; at < count; at++) {
-      const rows = x.subarray(at * size * task.features, (at + 1) * size * task.features)
-      const logits = net.forward(rows, size, { masks: -1 - at })
+      const logits = net.forward(x.subarray(at * size * task.features), size)
       loss += crossEntropy(logits, y.subarray(at * size), size, net.classes) / count
     }
     return loss

@@ -1,6 +1,5 @@
 // Initialisation: every matrix is drawn from its own generator, seeded by the run's seed and the matrix's name.
 
-import { ratios } from "./config.js"
 import { generator } from "./random.js"
 
 const OUTPUT = /\.function\.(w|w2)\.weight$/ // of a branch
@@ -61,20 +60,18 @@ const INITS = {
 const ON_OUTPUTS = { gpt2: (depth) => depth ** -0.5, "zero last": () => 0 }
 
 // Draws every matrix of a net; all other parameters have their start.
-export const initialise = (parameters, cfg, schema) => {
-  const ratio = ratios(cfg, schema).width
-  const gain = cfg.init_gain * (schema.fixed.includes(cfg.init) ? ratio ** -0.5 : 1)
+export const initialise = (parameters, cfg) => {
   for (const { name, rows, columns, isMatrix, value } of parameters.list) {
     if (!isMatrix) continue
     const source = generator(cfg.seed, name)
     if (name === "embed.weight") {
       value.set(scale(orthogonal(source, rows, columns), Math.sqrt(Math.max(rows, columns) / columns)))
     } else if (name === "head.weight") {
-      value.set(scale(fanIn(source, rows, columns), ratio ** 0.5))
+      value.set(fanIn(source, rows, columns))
     } else {
       const onOutputs = OUTPUT.test(name) ? (ON_OUTPUTS[cfg.init]?.(cfg.depth) ?? 1) : 1
       const onAll = cfg.init === "deepnorm" ? (4 * cfg.depth) ** -0.25 : 1
-      value.set(scale(INITS[cfg.init](source, rows, columns), onOutputs, onAll, gain))
+      value.set(scale(INITS[cfg.init](source, rows, columns), onOutputs, onAll, cfg.init_gain))
     }
   }
 }

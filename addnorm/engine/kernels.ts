@@ -26,12 +26,12 @@ export function transpose(a: usize, out: usize, rows: i32, columns: i32): void {
 export function product(a: usize, b: usize, start: usize, out: usize, n: i32, m: i32, p: i32, down: i32, across: i32): void {
   const next = <usize>down << 2
   const step = <usize>across << 2
-  let j = 0
-  for (; j + 8 <= p; j += 8) {
+  const rows = n & ~3 // those that the tiles of 4 x 8 cover, and such columns
+  const columns = p & ~7
+  for (let j = 0; j < columns; j += 8) {
     const left = v128.load(at(start, 0, j, p))
     const right = v128.load(at(start, 0, j, p), 16)
-    let i = 0
-    for (; i + 4 <= n; i += 4) {
+    for (let i = 0; i < rows; i += 4) {
       let l0 = left, l1 = left, l2 = left, l3 = left
       let r0 = right, r1 = right, r2 = right, r3 = right
       let factor = a + <usize>i * next
@@ -59,23 +59,9 @@ export function product(a: usize, b: usize, start: usize, out: usize, n: i32, m:
       v128.store(at(out, i + 3, j, p), l3)
       v128.store(at(out, i + 3, j, p), r3, 16)
     }
-    for (; i < n; i++) {
-      let l = left
-      let r = right
-      let factor = a + <usize>i * next
-      let row = at(b, 0, j, p)
-      for (let k = 0; k < m; k++) {
-        l = plusTimes(l, factor, v128.load(row))
-        r = plusTimes(r, factor, v128.load(row, 16))
-        factor += step
-        row += <usize>p << 2
-      }
-      v128.store(at(out, i, j, p), l)
-      v128.store(at(out, i, j, p), r, 16)
-    }
   }
-  for (; j < p; j++) {
-    for (let i = 0; i < n; i++) {
+  for (let i = 0; i < n; i++) {
+    for (let j = i < rows ? columns : 0; j < p; j++) {
       let sum = load<f32>(at(start, 0, j, p))
       let factor = a + <usize>i * next
       for (let k = 0; k < m; k++) {

@@ -2,7 +2,6 @@
 
 import { ACTIVATIONS } from "./activations.js"
 import { room } from "./parameters.js"
-import { generator } from "./random.js"
 
 // W x + b: n rows of `ins` numbers -> n rows of `outs`.
 export class Linear {
@@ -64,30 +63,12 @@ export class Activation {
   }
 }
 
-// A constant times x.
-export class Scale {
-  constructor(weight, width) {
-    this.weight = weight
-    this.width = width
-  }
-
-  forward(x, n) {
-    this.y = room(this.y, n * this.width)
-    for (let i = 0; i < n * this.width; i++) this.y[i] = this.weight * x[i]
-    return this.y
-  }
-
-  backward(g, n) {
-    for (let i = 0; i < n * this.width; i++) g[i] *= this.weight
-    return g
-  }
-}
-
-// A learned number, or one for each feature, times x.
+// A number, or one for each feature, times x: a learned gate, or a constant whose gradient nobody reads.
 export class Gate {
-  constructor(name, start, channels, width, parameters) {
+  /** @param {{ value: ArrayLike<number>, grad: any }} gate */
+  constructor(gate, width) {
     this.width = width
-    this.gate = parameters.add(name, channels, 1, { start })
+    this.gate = gate
   }
 
   forward(x, n) {
@@ -113,30 +94,5 @@ export class Gate {
   }
 }
 
-// m x / (1 - rate), in passes whose `mode.masks` says which step seeds the masks.
-export class Dropout {
-  constructor(name, rate, seed, width) {
-    this.name = name
-    this.rate = rate
-    this.seed = seed
-    this.width = width
-  }
-
-  forward(x, n, mode) {
-    const size = n * this.width
-    this.factors = null
-    if (mode.masks === undefined) return x
-    const kept = Math.fround(1 / (1 - this.rate))
-    this.factors = generator(this.seed, "dropout", mode.masks, this.name)
-      .uniform(size)
-      .map((drawn) => (drawn >= Math.fround(this.rate) ? kept : 0))
-    this.y = room(this.y, size)
-    for (let i = 0; i < size; i++) this.y[i] = x[i] * this.factors[i]
-    return this.y
-  }
-
-  backward(g, n) {
-    if (this.factors) for (let i = 0; i < n * this.width; i++) g[i] *= this.factors[i]
-    return g
-  }
-}
+export const scaleOf = (weight, width) =>
+  weight === 1 ? null : new Gate({ value: [weight], grad: new Float32Array(1) }, width)

@@ -1,15 +1,14 @@
-// The net of a plan: logits = head(factor * final_norm(stream(embed(x)))), forwards and backwards.
+// The net of a plan: logits = head(final_norm(stream(embed(x)))), forwards and backwards.
 
-import { blockName, planOf, ratios } from "./config.js"
+import { blockName, planOf } from "./config.js"
 import { initialise } from "./initialise.js"
-import { Activation, Dropout, Gate, Linear, Scale } from "./layers.js"
+import { Activation, Gate, Linear, scaleOf } from "./layers.js"
 import { normOf } from "./norms.js"
 import { Parameters, room } from "./parameters.js"
 
 /**
- * What differs between passes: `running` statistics instead of the batch's, whether batch norm `learns` from the batch,
- * and the step whose dropout `masks` are drawn.
- * @typedef {{ running?: boolean, learns?: boolean, masks?: number }} Mode
+ * What differs between passes: `running` statistics instead of the batch's, and whether batch norm `learns` from it.
+ * @typedef {{ running?: boolean, learns?: boolean }} Mode
  */
 
 const forwardAll = (layers, x, n, mode) => layers.reduce((h, layer) => layer.forward(h, n, mode), x)
@@ -30,8 +29,6 @@ class Sublayer {
     const hidden = cfg.layers_per_branch === 2 ? cfg.expansion * width : width
     const norm = (kind, slot, features = width) => normOf(kind, `${name}.${slot}`, features, cfg, parameters)
     const linear = (matrix, ins, outs) => new Linear(`${name}.function.${matrix}`, ins, outs, parameters, products)
-    const scale = (weight) => (weight === 1 ? null : new Scale(weight, width))
-    const dropout = (rate, slot) => (rate ? new Dropout(`${name}.${slot}`, rate, cfg.seed, width) : null)
     /** @type {any[]} */
     const layers = [linear(cfg.layers_per_branch === 2 ? "w1" : "w", width, hidden)]
     layers.push(norm(plan.normMid, "function.norm_mid", hidden), new Activation(plan.activation, hidden))
@@ -41,17 +38,17 @@ class Sublayer {
     this.skip = plan.skip
     this.branchLayers = [
       norm(plan.normIn, "norm_in"),
-      scale(plan.inputScale),
+      scaleOf(plan.inputScale, width),
       ...layers,
       norm(plan.normOut, "norm_out"),
-      plan.gate ? new Gate(`${name}.scale.gate`, plan.scale, channels, width, parameters) : scale(plan.scale),
-      dropout(cfg.branch_dropout, "drop_branch"),
+      plan.gate
+        ? new Gate(parameters.add(`${name}.scale.gate`, channels, 1, { start: plan.scale }), width)
+        : scaleOf(plan.scale, width),
     ].filter(Boolean)
     // One add, or two where the skip repeats: each adds the skip, then its norm follows.
     this.adds = ["norm_add", "norm_again"]
       .slice(0, plan.repeats)
       .map((slot) => ({ sum: null, norm: norm(plan.normAdd, slot) }))
-    this.dropStream = dropout(cfg.stream_dropout, "drop_stream")
   }
 
   get activation() {
@@ -68,7 +65,7 @@ class Sublayer {
       else for (let i = 0; i < size; i++) add.sum[i] = y[i]
       y = add.norm?.forward(add.sum, n, mode) ?? add.sum
     }
-    return (this.y = this.dropStream?.forward(y, n, mode) ?? y)
+    return (this.y = y)
   }
 
   // The gradient `g` of the output, which becomes that of the input.
@@ -77,7 +74,7 @@ class Sublayer {
     this.inner = room(this.inner, size)
     this.skipped = room(this.skipped, size).fill(0, 0, size)
     for (let i = 0; i < size; i++) this.inner[i] = g[i]
-    let inner = this.dropStream?.backward(this.inner, n) ?? this.inner
+    let { inner } = this
     for (const { norm } of this.adds.toReversed()) {
       inner = norm?.backward(inner, n) ?? inner
       if (this.skip) for (let i = 0; i < size; i++) this.skipped[i] += this.skip * inner[i]
@@ -97,39 +94,6 @@ class Identity {
   backward() {}
 }
 
-// x <- resid_lambda x + x0_lambda x0 before a block, with the start x0 of the stream.
-class LearnedScalars {
-  constructor(index, width, parameters) {
-    const one = (kind, start) => parameters.add(`stream.scalars.${index}.${kind}`, 1, 1, { start })
-    this.width = width
-    this.own = one("resid_lambda", 1)
-    this.first = one("x0_lambda", 0)
-  }
-
-  forward(x, x0, n) {
-    const [own, first] = [this.own.value[0], this.first.value[0]]
-    this.x = x
-    this.x0 = x0
-    this.y = room(this.y, n * this.width)
-    for (let i = 0; i < n * this.width; i++) this.y[i] = own * x[i] + first * x0[i]
-    return this.y
-  }
-
-  // Adds to the gradient of x0.
-  backward(g, startGrad, n) {
-    const [own, first] = [this.own.value[0], this.first.value[0]]
-    let [ownGrad, firstGrad] = [0, 0]
-    for (let i = 0; i < n * this.width; i++) {
-      ownGrad += g[i] * this.x[i]
-      firstGrad += g[i] * this.x0[i]
-      startGrad[i] += first * g[i]
-      g[i] *= own
-    }
-    this.own.grad[0] = ownGrad
-    this.first.grad[0] = firstGrad
-  }
-}
-
 export class Net {
   constructor(cfg, schema, products) {
     const task = schema.tasks[cfg.task]
@@ -141,13 +105,9 @@ export class Net {
     this.sublayers = this.plan.sublayers.map((plan) =>
       plan.identity ? new Identity() : new Sublayer(plan, cfg, this.parameters, products),
     )
-    const hasScalars = cfg.stack === "learned scalars"
-    this.scalars = hasScalars ? this.sublayers.map((_, i) => new LearnedScalars(i, cfg.width, this.parameters)) : null
     this.finalNorm = normOf(this.plan.finalNorm, "final_norm", cfg.width, cfg, this.parameters)
-    const factor = 1 / ratios(cfg, schema).width
-    this.output = factor === 1 ? null : new Scale(factor, cfg.width)
     this.head = new Linear("head", cfg.width, task.classes, this.parameters, products)
-    initialise(this.parameters, cfg, schema)
+    initialise(this.parameters, cfg)
   }
 
   get usesBatch() {
@@ -164,30 +124,24 @@ export class Net {
   // Logits of n rows of inputs. The buffers are those of the next pass.
   /** @param {Mode} mode */
   forward(x, n, mode = {}) {
-    const x0 = this.embed.forward(x, n)
-    let h = x0
-    for (const [index, sublayer] of this.sublayers.entries())
-      h = sublayer.forward(this.scalars?.[index].forward(h, x0, n) ?? h, n, mode)
+    let h = this.embed.forward(x, n)
+    for (const sublayer of this.sublayers) h = sublayer.forward(h, n, mode)
     this.headInput = this.finalNorm?.forward(h, n, mode) ?? h
-    return this.head.forward(this.output?.forward(this.headInput, n) ?? this.headInput, n)
+    return this.head.forward(this.headInput, n)
   }
 
   // From the gradient of the logits, those of all parameters; returns the RMS of the stream's gradient by site.
   backward(logitGrad, n) {
     const size = n * this.width
     let last = this.head.backward(logitGrad, n)
-    last = this.output?.backward(last, n) ?? last
     last = this.finalNorm?.backward(last, n) ?? last
     const g = (this.streamGrad = room(this.streamGrad, size))
     g.set(last.subarray(0, size))
-    if (this.scalars) this.startGrad = room(this.startGrad, size).fill(0)
     const found = []
-    for (let index = this.sublayers.length - 1; index >= 0; index--) {
+    for (const sublayer of this.sublayers.toReversed()) {
       found.push(rms(g, size))
-      this.sublayers[index].backward(g, n)
-      this.scalars?.[index].backward(g, this.startGrad, n)
+      sublayer.backward(g, n)
     }
-    if (this.scalars) for (let i = 0; i < size; i++) g[i] += this.startGrad[i]
     found.push(rms(g, size))
     this.embed.weightGradient(g, n)
     return found.reverse()

@@ -53,120 +53,66 @@ class Norm {
   }
 }
 
-class LayerNorm extends Norm {
-  forward(x, n) {
-    this.prepare(n)
-    this.inverse = room(this.inverse, n)
-    const { width, unit } = this
-    for (let row = 0; row < n; row++) {
-      const at = row * width
-      let [mean, square] = [0, 0]
-      for (let k = at; k < at + width; k++) mean += x[k]
-      mean /= width
-      for (let k = at; k < at + width; k++) square += (x[k] - mean) ** 2
-      const inverse = 1 / Math.sqrt(Math.fround(square / width) + this.eps)
-      for (let k = at; k < at + width; k++) unit[k] = (x[k] - mean) * inverse
-      this.inverse[row] = inverse
-    }
-    return this.scaled(n)
-  }
-
-  backward(g, n) {
-    this.unscale(g, n)
-    const { width, unit } = this
-    for (let row = 0; row < n; row++) {
-      const at = row * width
-      let [mean, along] = [0, 0]
-      for (let k = at; k < at + width; k++) {
-        mean += g[k]
-        along += g[k] * unit[k]
-      }
-      mean /= width
-      along /= width
-      for (let k = at; k < at + width; k++) g[k] = this.inverse[row] * (g[k] - mean - unit[k] * along)
-    }
-    return g
-  }
-}
-
-class RmsNorm extends Norm {
-  constructor(name, width, options, parameters) {
-    super(name, width, options, parameters, false)
-  }
-
-  forward(x, n) {
-    this.prepare(n)
-    this.inverse = room(this.inverse, n)
-    const { width, unit } = this
-    for (let row = 0; row < n; row++) {
-      const at = row * width
-      let square = 0
-      for (let k = at; k < at + width; k++) square += x[k] ** 2
-      const inverse = 1 / Math.sqrt(Math.fround(square / width) + this.eps)
-      for (let k = at; k < at + width; k++) unit[k] = x[k] * inverse
-      this.inverse[row] = inverse
-    }
-    return this.scaled(n)
-  }
-
-  backward(g, n) {
-    this.unscale(g, n)
-    const { width, unit } = this
-    for (let row = 0; row < n; row++) {
-      const at = row * width
-      let along = 0
-      for (let k = at; k < at + width; k++) along += g[k] * unit[k]
-      along /= width
-      for (let k = at; k < at + width; k++) g[k] = this.inverse[row] * (g[k] - unit[k] * along)
-    }
-    return g
-  }
-}
-
-// Statistics of each feature over the batch; over what it has seen where `mode.running` is set.
-class BatchNorm extends Norm {
-  constructor(name, width, options, parameters) {
-    super(name, width, options, parameters)
+// Divides by the root of the variance, or of the mean square where it does not centre: of each row, or of each feature over
+// the batch, where `mode.running` asks for what it has seen so far.
+class Standard extends Norm {
+  constructor(name, width, options, parameters, { centres = true, byBatch = false }) {
+    super(name, width, options, parameters, centres)
+    this.centres = centres
+    this.byBatch = byBatch
     this.runningMean = new Float32Array(width)
     this.runningVariance = new Float32Array(width).fill(1)
-    this.inverse = new Float64Array(width)
+  }
+
+  // How many groups share a mean, the numbers in each, the steps from one group to the next and within it.
+  groups(n) {
+    const { width } = this
+    return this.byBatch ? [width, n, 1, width] : [n, width, width, 1]
   }
 
   forward(x, n, mode) {
     this.prepare(n)
-    const { width, unit, inverse } = this
-    for (let k = 0; k < width; k++) {
-      let [mean, variance] = [this.runningMean[k], this.runningVariance[k]]
-      if (!mode.running) {
-        mean = 0
-        variance = 0
-        for (let i = k; i < n * width; i += width) mean += x[i]
-        mean /= n
-        for (let i = k; i < n * width; i += width) variance += (x[i] - mean) ** 2
-        variance /= n
-        if (mode.learns) {
-          this.runningMean[k] += MOMENTUM * (mean - this.runningMean[k])
-          this.runningVariance[k] += MOMENTUM * ((variance * n) / (n - 1) - this.runningVariance[k])
-        }
+    const { unit, eps } = this
+    const [groups, size, next, step] = this.groups(n)
+    const usesRunning = this.byBatch && mode.running
+    this.inverse = room(this.inverse, groups)
+    for (let group = 0; group < groups; group++) {
+      const start = group * next
+      const end = start + size * step
+      let [mean, variance] = [0, 0]
+      if (usesRunning) [mean, variance] = [this.runningMean[group], this.runningVariance[group]]
+      else {
+        if (this.centres) for (let i = start; i < end; i += step) mean += x[i]
+        mean /= size
+        for (let i = start; i < end; i += step) variance += (x[i] - mean) * (x[i] - mean)
+        variance = Math.fround(variance / size) // overflows where torch's does
       }
-      inverse[k] = 1 / Math.sqrt(variance + this.eps)
-      for (let i = k; i < n * width; i += width) unit[i] = (x[i] - mean) * inverse[k]
+      if (this.byBatch && mode.learns) {
+        this.runningMean[group] += MOMENTUM * (mean - this.runningMean[group])
+        this.runningVariance[group] += MOMENTUM * ((variance * size) / (size - 1) - this.runningVariance[group])
+      }
+      const inverse = 1 / Math.sqrt(variance + eps)
+      for (let i = start; i < end; i += step) unit[i] = (x[i] - mean) * inverse
+      this.inverse[group] = inverse
     }
     return this.scaled(n)
   }
 
   backward(g, n) {
     this.unscale(g, n)
-    const { width, unit, inverse } = this
-    for (let k = 0; k < width; k++) {
+    const { unit, inverse } = this
+    const [groups, size, next, step] = this.groups(n)
+    for (let group = 0; group < groups; group++) {
+      const start = group * next
+      const end = start + size * step
       let [mean, along] = [0, 0]
-      for (let i = k; i < n * width; i += width) {
+      for (let i = start; i < end; i += step) {
         mean += g[i]
         along += g[i] * unit[i]
       }
-      mean /= n
-      along /= n
-      for (let i = k; i < n * width; i += width) g[i] = inverse[k] * (g[i] - mean - unit[i] * along)
+      mean = this.centres ? mean / size : 0
+      along /= size
+      for (let i = start; i < end; i += step) g[i] = inverse[group] * (g[i] - mean - unit[i] * along)
     }
     return g
   }
@@ -174,7 +120,7 @@ class BatchNorm extends Norm {
 
 // gain f(alpha x + shift) + bias with a learned alpha, and for the error function a learned shift.
 class Squash extends Norm {
-  constructor(name, width, options, parameters, { of, slope, shifts }) {
+  constructor(name, width, options, parameters, { of, slope, shifts = false }) {
     super(name, width, options, parameters)
     const one = (kind, start) => parameters.add(`${name}.${kind}`, 1, 1, { start })
     this.alpha = one("alpha", 0.5)
@@ -209,24 +155,18 @@ class Squash extends Norm {
   }
 }
 
-const TANH = { of: Math.tanh, slope: (_, y) => 1 - y * y, shifts: false }
-const ERF = { of: erf, slope: erfSlope, shifts: true }
+// By name: its class, and what it is beyond that.
 const NORMS = {
-  "layer norm": LayerNorm,
-  "rms norm": RmsNorm,
-  "batch norm": BatchNorm,
-  "dynamic tanh": class extends Squash {
-    constructor(name, width, options, parameters) {
-      super(name, width, options, parameters, TANH)
-    }
-  },
-  "dynamic erf": class extends Squash {
-    constructor(name, width, options, parameters) {
-      super(name, width, options, parameters, ERF)
-    }
-  },
+  "layer norm": [Standard, {}],
+  "rms norm": [Standard, { centres: false }],
+  "batch norm": [Standard, { byBatch: true }],
+  "dynamic tanh": [Squash, { of: Math.tanh, slope: (_, y) => 1 - y * y }],
+  "dynamic erf": [Squash, { of: erf, slope: erfSlope, shifts: true }],
 }
 
 // The norm of that name with features `width`, or null for none.
-export const normOf = (norm, name, width, options, parameters) =>
-  norm === "none" ? null : new NORMS[norm](name, width, options, parameters)
+export const normOf = (norm, name, width, options, parameters) => {
+  if (norm === "none") return null
+  const [kind, more] = NORMS[norm]
+  return new kind(name, width, options, parameters, more)
+}

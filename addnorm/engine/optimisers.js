@@ -1,19 +1,7 @@
-// The optimisers, with clipping, weight decay and the factors of muP. Storage is float32, as in torch.
-
-import { ratios } from "./config.js"
+// The optimisers, with weight decay. Storage is float32, as in torch.
 
 const MOMENTUM = 0.9
 const [BETA_1, BETA_2, EPS] = [0.9, 0.999, 1e-8]
-
-// muP's factors on learning rate, weight decay and Adam's epsilon of a parameter.
-const factorsOf = ({ name, value }, isAdam, { width, depth }) => {
-  const inBlock = name.startsWith("stream.blocks.")
-  const isHidden = inBlock && name.includes(".function.w") && name.endsWith(".weight")
-  const blocks = inBlock ? depth : 1
-  const sgdRate = isHidden || value.length === 1 || name === "head.bias" ? blocks : blocks * width
-  const rate = isAdam ? (isHidden ? 1 / width : 1) : sgdRate
-  return { rate, decay: 1 / rate, eps: 1 / width / blocks }
-}
 
 // (value, gradient, memory, settings) -> one update in place; `k` counts from 0.
 const sgd = ({ value, grad }, { rate, decay }) => {
@@ -31,7 +19,7 @@ const momentum = (parameter, { rate, decay, k }) => {
   }
 }
 
-const adam = (parameter, { rate, decay, eps, k, decoupled }) => {
+const adam = (parameter, { rate, decay, k, decoupled }) => {
   const { value, grad } = parameter
   if (!k) parameter.memory = [new Float32Array(value.length), new Float32Array(value.length)]
   const [m, v] = parameter.memory
@@ -42,26 +30,23 @@ const adam = (parameter, { rate, decay, eps, k, decoupled }) => {
     const kept = decoupled ? value[i] * (1 - rate * decay) : value[i]
     m[i] = BETA_1 * m[i] + (1 - BETA_1) * g
     v[i] = BETA_2 * v[i] + (1 - BETA_2) * g * g
-    value[i] = kept - (step * m[i]) / (Math.sqrt(v[i]) / root + EPS * eps)
+    value[i] = kept - (step * m[i]) / (Math.sqrt(v[i]) / root + EPS)
   }
 }
 
 const UPDATES = { sgd, momentum, adam, adamw: adam }
 
 export class Optimiser {
-  constructor(cfg, parameters, schema) {
-    this.update = UPDATES[cfg.optimizer]
-    this.decoupled = cfg.optimizer === "adamw"
-    const isAdam = this.decoupled || cfg.optimizer === "adam"
-    this.parts = parameters.trained.map((parameter) => {
-      const factors = factorsOf(parameter, isAdam, ratios(cfg, schema))
-      const isDecayed = cfg.decayed === "all" || parameter.isMatrix
-      return { parameter, ...factors, decay: isDecayed ? cfg.weight_decay * factors.decay : 0 }
-    })
+  constructor(cfg, parameters) {
+    this.cfg = cfg
+    this.parameters = parameters.trained
   }
 
-  step(k, learningRate) {
-    for (const { parameter, rate, decay, eps } of this.parts)
-      this.update(parameter, { rate: learningRate * rate, decay, eps, k, decoupled: this.decoupled })
+  step(k, rate) {
+    const { optimizer, decayed, weight_decay } = this.cfg
+    for (const parameter of this.parameters) {
+      const decay = decayed === "all" || parameter.isMatrix ? weight_decay : 0
+      UPDATES[optimizer](parameter, { rate, decay, k, decoupled: optimizer === "adamw" })
+    }
   }
 }

@@ -60,21 +60,22 @@ export const compiled = (bytes) => {
   }
   const start = Math.ceil(kernels.firstAddress() / 16) * 4 // in numbers
   let numbers = new Float32Array(kernels.memory.buffer)
-  // Copies arrays into the module's memory, with `more` numbers after them; the addresses of all, in bytes.
-  const place = (arrays, more) => {
-    const sizes = [...arrays.map(([, size]) => size), ...more]
-    const addresses = []
+  // Copies arrays into the module's memory, with room for more after them; the addresses of all `sizes`, in bytes.
+  const place = (arrays, ...sizes) => {
     let end = start
-    for (const size of sizes) {
-      addresses.push(4 * end)
+    const addresses = sizes.map((size) => {
+      const address = 4 * end
       end += Math.ceil(size / 4) * 4
-    }
+      return address
+    })
     if (end > numbers.length) {
       kernels.memory.grow(Math.ceil((4 * end) / PAGE) - numbers.length / (PAGE / 4))
       numbers = new Float32Array(kernels.memory.buffer)
     }
-    for (const [i, [array, size]] of arrays.entries())
-      numbers.set(array.length === size ? array : array.subarray(0, size), addresses[i] / 4)
+    for (const [i, array] of arrays.entries()) {
+      const isWhole = array.length === sizes[i]
+      numbers.set(isWhole ? array : array.subarray(0, sizes[i]), addresses[i] / 4)
+    }
     return addresses
   }
   const take = (out, address, size) => out.set(numbers.subarray(address / 4, address / 4 + size))
@@ -83,34 +84,21 @@ export const compiled = (bytes) => {
     simd: true,
 
     linear(x, w, b, y, n, ins, outs) {
-      const given = [
-        [x, n * ins],
-        [w, outs * ins],
-        [b, outs],
-      ]
-      const [atX, atW, atB, atTurned, atY] = place(given, [outs * ins, n * outs])
+      const [atX, atW, atB, atTurned, atY] = place([x, w, b], n * ins, outs * ins, outs, outs * ins, n * outs)
       kernels.transpose(atW, atTurned, outs, ins)
       kernels.product(atX, atTurned, atB, atY, n, ins, outs, ins, 1)
       take(y, atY, n * outs)
     },
 
     inputGradient(g, w, gx, n, ins, outs) {
-      const given = [
-        [g, n * outs],
-        [w, outs * ins],
-      ]
-      const [atG, atW, atZeros, atOut] = place(given, [ins, n * ins])
+      const [atG, atW, atZeros, atOut] = place([g, w], n * outs, outs * ins, ins, n * ins)
       zeros(atZeros, ins)
       kernels.product(atG, atW, atZeros, atOut, n, outs, ins, outs, 1)
       take(gx, atOut, n * ins)
     },
 
     weightGradient(x, g, gw, n, ins, outs) {
-      const given = [
-        [x, n * ins],
-        [g, n * outs],
-      ]
-      const [atX, atG, atZeros, atOut] = place(given, [ins, outs * ins])
+      const [atX, atG, atZeros, atOut] = place([x, g], n * ins, n * outs, ins, outs * ins)
       zeros(atZeros, ins)
       kernels.product(atG, atX, atZeros, atOut, outs, n, ins, 1, outs)
       take(gw, atOut, outs * ins)

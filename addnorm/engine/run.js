@@ -20,7 +20,7 @@ export class Run {
     const cfg = (this.cfg = configOf(link, schema))
     this.net = new Net(cfg, schema, products)
     this.task = openTask(cfg, schema, digits)
-    this.optimiser = new Optimiser(cfg, this.net.parameters, schema)
+    this.optimiser = new Optimiser(cfg, this.net.parameters)
     this.taker = new FrameTaker(cfg, this.net, this.task)
     this.frameSteps = frameSteps(cfg.steps)
     this.step = 0 // the number of updates so far
@@ -82,7 +82,7 @@ export class Run {
     const { depth } = cfg
     const { x, y, n } = this.task.batch(k)
     const row = new Float32Array(SCALARS + 2 * (depth + 1) + 2 * depth)
-    const logits = net.forward(x, n, { learns, masks: k })
+    const logits = net.forward(x, n, { learns })
     this.logitGrad = room(this.logitGrad, n * net.classes)
     row[LOSS] = crossEntropy(logits, y, n, net.classes, this.logitGrad)
     row[LR] = k < cfg.steps ? learningRate(k, cfg) : 0

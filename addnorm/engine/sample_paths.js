@@ -33,7 +33,7 @@ const aligned = (points, earlier) => {
   const isRotation = a * d - b * c >= 0
   const [x, y] = isRotation ? [a + d, b - c] : [a - d, b + c]
   const length = Math.hypot(x, y) || 1
-  const [cos, sin] = length ? [x / length, y / length] : [1, 0]
+  const [cos, sin] = [x / length, y / length]
   const turned = ([u, v]) =>
     isRotation ? [u * cos - v * sin, u * sin + v * cos] : [u * cos + v * sin, u * sin - v * cos]
   return points.map(turned)

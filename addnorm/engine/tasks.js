@@ -18,7 +18,7 @@ export const roundRobin = (classes, limit) => {
   return ranked.slice(0, limit).map(({ index }) => index)
 }
 
-const [PIXELS, IMAGES_HELD_OUT, MAX_INK, MAX_MISTAKES] = [64, 359, 16, 8]
+const [SIDE, PIXELS, IMAGES_HELD_OUT, MAX_INK, MAX_MISTAKES] = [8, 64, 359, 16, 8]
 
 // Images of 64 pixels from the lines of the file, each of its pixels and its label.
 class Digits {
@@ -59,7 +59,8 @@ class Digits {
   picture(predict) {
     const { x, y, n } = this.heldOut
     const { guess, confidence } = predict(x, n)
-    const ink = (i) => this.ink[this.trained + i]
+    const image = (i) => this.ink[this.trained + i]
+    const ink = (i) => Array.from({ length: SIDE }, (_, row) => [...image(i).subarray(SIDE * row, SIDE * (row + 1))])
     const wrong = [...guess.keys()].filter((i) => guess[i] !== y[i]).sort((a, b) => confidence[b] - confidence[a])
     const mistakes = wrong.slice(0, MAX_MISTAKES)
     return {
@@ -78,7 +79,10 @@ class Digits {
 const [POINTS_HELD_OUT, GRID, EXTENT] = [300, 48, 1.2]
 const UNIFORM_SQUARE = 1.11 / 3 // E[r^2] for r from 0.1 to 1
 const TURN = fround(2 * Math.PI)
-const onCircle = (radius, angle) => [radius * fround(Math.cos(angle)), radius * fround(Math.sin(angle))].map(fround)
+const onCircle = (radius, turn) => {
+  const angle = fround(TURN * fround(turn))
+  return [radius * Math.cos(angle), radius * Math.sin(angle)]
+}
 
 // By task: noise, mean square of a coordinate, and the point of each label, given draws that are made in torch's order.
 const CLOUDS = {
@@ -87,8 +91,7 @@ const CLOUDS = {
     square: UNIFORM_SQUARE / 2 + 0.03 ** 2,
     draw: (labels, source) => {
       const t = source.uniform(labels.length)
-      const radius = (i) => fround(fround(0.1) + fround(fround(0.9) * t[i]))
-      return (i) => onCircle(radius(i), fround(TURN * fround(t[i] + fround(labels[i] / 3))))
+      return (i) => onCircle(0.1 + 0.9 * t[i], t[i] + fround(labels[i] / 3))
     },
   },
   circles: {
@@ -96,7 +99,7 @@ const CLOUDS = {
     square: (0.5 ** 2 + 1) / 4 + 0.06 ** 2,
     draw: (labels, source) => {
       const t = source.uniform(labels.length)
-      return (i) => onCircle(0.5 + 0.5 * labels[i], fround(TURN * t[i]))
+      return (i) => onCircle(0.5 + 0.5 * labels[i], t[i])
     },
   },
   xor: {
@@ -105,7 +108,7 @@ const CLOUDS = {
     draw: (labels, source) => {
       const drawn = source.uniform(2 * labels.length)
       const signs = source.integers(labels.length, 2)
-      const size = (i) => fround(fround(0.1) + fround(fround(0.9) * drawn[i]))
+      const size = (i) => 0.1 + 0.9 * drawn[i]
       return (i) => {
         const sign = 2 * signs[i] - 1
         return [size(2 * i) * sign, size(2 * i + 1) * sign * (2 * labels[i] - 1)]
@@ -117,11 +120,10 @@ const CLOUDS = {
     square: (0.73 + 0.64) / 6 + 0.03 ** 2,
     draw: (labels, source) => {
       const [t, u] = [source.uniform(labels.length), source.uniform(labels.length)]
-      const half = fround(Math.sqrt(0.5))
       return (i) => {
-        const along = fround(fround(fround(1.6) * t[i]) - fround(0.8))
-        const across = fround(fround(0.1) + fround(fround(0.7) * u[i])) * (2 * labels[i] - 1)
-        return [half * fround(across - along), half * fround(across + along)].map(fround)
+        const along = 1.6 * t[i] - 0.8
+        const across = (0.1 + 0.7 * u[i]) * (2 * labels[i] - 1)
+        return [Math.SQRT1_2 * (across - along), Math.SQRT1_2 * (across + along)]
       }
     },
   },
@@ -134,7 +136,7 @@ class Points {
     this.count = batch
     this.classes = schema.tasks[task].classes
     this.cloud = CLOUDS[task]
-    this.scale = fround(this.cloud.square ** -0.5)
+    this.scale = this.cloud.square ** -0.5
     this.features = 2
     const labels = Int32Array.from({ length: POINTS_HELD_OUT }, (_, i) => i % this.classes)
     this.heldOut = this.samples(labels, generator(HELD_OUT_SEED, "held out", task))
@@ -146,8 +148,7 @@ class Points {
     const x = new Float32Array(2 * labels.length)
     for (const i of labels.keys()) {
       for (const [axis, clean] of point(i).entries()) {
-        const noisy = fround(clean + fround(fround(this.cloud.noise) * noise[2 * i + axis]))
-        x[2 * i + axis] = noisy * this.scale
+        x[2 * i + axis] = (clean + this.cloud.noise * noise[2 * i + axis]) * this.scale
       }
     }
     return { x, y: labels, n: labels.length }

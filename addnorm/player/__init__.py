@@ -12,6 +12,7 @@ import struct
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from graphlib import TopologicalSorter
+from hashlib import sha256
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -22,8 +23,9 @@ from addnorm.player.declare import declaration
 FOLDER = Path(__file__).parent
 PLOTLY = FOLDER / "plotly" / "plotly-cartesian.min.js"
 
-# The page fetches nothing: its scripts are inline.
-POLICY = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:"
+# The page fetches nothing: its scripts are inline, and known by their digests. `more` is what an engine needs.
+POLICY = "default-src 'none'; script-src {scripts}{more}; style-src 'unsafe-inline'; img-src data: blob:"
+FOR_ENGINE = " 'wasm-unsafe-eval'; worker-src blob:"
 PAGE = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
@@ -37,7 +39,7 @@ PAGE = """<!doctype html>
 <script type="application/json">{parts}</script>
 <script type="application/gzip">{messages}</script>
 <script type="application/gzip">{plotly}</script>
-<script type="module">{script}file_js.play(document.querySelector("main"))</script>
+{engine}<script type="module">{script}</script>
 </body></html>
 """
 
@@ -83,20 +85,30 @@ def _announcement(number: int, **facts: Any) -> str:
 
 
 def player_html(
-    title: str, parts: list[dict[str, Any]], messages: Iterable[str | bytes], below: str = "", *, still: str = ""
+    title: str,
+    parts: list[dict[str, Any]],
+    messages: Iterable[str | bytes],
+    below: str = "",
+    *,
+    still: str = "",
+    engine: Mapping[str, Any] | None = None,
 ) -> str:
     """A self-contained HTML page with a player, which works offline.
 
     `parts` are the declarations of the player and its parts, from top to bottom. `messages` are those that a connection
     would send about the runs, in order. The caller escapes `below`, HTML after the player, and `still`, HTML that stays
-    until the player runs.
+    until the player runs. `engine`: what trains the runs in the browser; its `script` is that of a worker.
     """
+    module = f'{script()}file_js.play(document.querySelector("main"))'.replace("</script", "<\\/script")
+    plotly = PLOTLY.read_bytes()
+    scripts = " ".join(f"'sha256-{_base64(sha256(code).digest())}'" for code in (module.encode(), plotly))
     return PAGE.format(
-        policy=POLICY,
+        policy=POLICY.format(scripts=scripts, more=FOR_ENGINE if engine else ""),
         title=escape(title),
         style="".join((FOLDER / name).read_text(encoding="utf-8") for name in ("player.css", "file.css")),
-        script=script().replace("</script", "<\\/script"),
-        plotly=_gzip_base64(PLOTLY.read_bytes()),
+        script=module,
+        plotly=_gzip_base64(plotly),
+        engine=f'<script type="application/gzip">{_gzip_base64(_json(engine).encode())}</script>\n' if engine else "",
         player=(FOLDER / "player.html").read_text(encoding="utf-8"),
         still=still,
         below=below,
@@ -106,15 +118,24 @@ def player_html(
 
 
 def script() -> str:
-    """The modules as one: each in a scope of its own, line by line as in its file, after those that it imports.
-
-    It exports every module under the name of its file. graphlib.CycleError if modules import each other.
-    """
-    sources = {file.stem: file.read_text(encoding="utf-8") for file in sorted(FOLDER.glob("*.js"))}
+    """The player's modules as one, which exports every module under the name of its file."""
+    sources = sources_of(FOLDER)
     del sources["loader"], sources["widget"]  # which stand alone: one imports this script, one frames a page
+    return joined(sources) + f"export {{ {', '.join(f'{name}_js as {name}' for name in sources)} }}\n"
+
+
+def sources_of(folder: Path) -> dict[str, str]:
+    """The modules of a folder by name."""
+    return {file.stem: file.read_text(encoding="utf-8") for file in sorted(folder.glob("*.js"))}
+
+
+def joined(sources: Mapping[str, str]) -> str:
+    """Modules as one: each in a scope of its own, line by line as in its file, after those that it imports.
+
+    graphlib.CycleError if modules import each other.
+    """
     imports = {name: re.findall(r'^import .*"\./(\w+)\.js"', source, re.M) for name, source in sources.items()}
-    scopes = [_scope(name, sources[name]) for name in TopologicalSorter(imports).static_order()]
-    return "".join(scopes) + f"export {{ {', '.join(f'{name}_js as {name}' for name in sources)} }}\n"
+    return "".join(_scope(name, sources[name]) for name in TopologicalSorter(imports).static_order())
 
 
 def _scope(name: str, source: str) -> str:
@@ -125,8 +146,12 @@ def _scope(name: str, source: str) -> str:
     return f"const {name}_js = (() => {{\n{local}return {{ {', '.join(exports)} }}\n}})()\n"
 
 
+def _base64(data: bytes) -> str:
+    return base64.b64encode(data).decode()
+
+
 def _gzip_base64(data: bytes) -> str:
-    return base64.b64encode(gzip.compress(data, mtime=0)).decode()
+    return _base64(gzip.compress(data, mtime=0))
 
 
 def _json(value: Any) -> str:

@@ -1,7 +1,8 @@
-// Hosts a player in a file: the page contains all that a server would send, or the page around it posts that.
+// Hosts a player in a file: the page has all that a server would send, or an engine, or the page around it posts that.
 
 import { fromBase64 } from "./connection.js"
 import { mount } from "./player.js"
+import { TrainingConnection } from "./training.js"
 
 const decompress = ({ textContent }) => {
   const compressed = new Blob([fromBase64(textContent)]).stream()
@@ -31,16 +32,18 @@ const hearPieces = () => {
   })
 }
 
-// Plays the page: its scripts hold the declarations of the parts and, compressed, the messages of the runs and plotly.
+// Plays the page: its scripts hold the declarations of the parts and, compressed, the messages of the runs, plotly and the
+// engine, where there is one.
 export const play = async (main) => {
   const parts = JSON.parse(document.querySelector("script[type='application/json']").textContent)
   const player = parts.find(({ runs }) => runs)
   const connect = player.grows ? hearPieces() : () => connection // before anything is awaited: pieces may come
   const compressed = [...document.querySelectorAll("script[type='application/gzip']")]
-  const [messages, plotly] = await Promise.all(compressed.map(decompress))
+  const [messages, plotly, engine] = await Promise.all(compressed.map(decompress))
   document.head.append(Object.assign(document.createElement("script"), { textContent: plotly }))
   player.messages = JSON.parse(messages)
-  const host = { connect }
+  const given = engine && JSON.parse(engine)
+  const host = { connect: given ? (onChange) => new TrainingConnection(given, onChange) : connect }
   const [template] = main.children
   const components = parts.map((data) => {
     const parentElement = main.appendChild(document.createElement("section"))

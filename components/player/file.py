@@ -6,6 +6,7 @@ from typing import Unpack
 from addnorm.player import player_html
 from addnorm.player.declare import Link, Panel, Playing
 from components.player.browser_messages import MAX_ROWS, ShownRecording
+from components.player.engine import engine
 from components.player.feed import all_messages
 from components.player.page import RecordingRef, declaration
 from components.player.recordings import RecordingFeed
@@ -27,19 +28,20 @@ def player_file(
     seeds: int = 1,
     below: str = "",
     logs: Sequence[RunLog] = (),
+    trains: bool = False,
     **options: Unpack[Playing],
 ) -> str:
     """The HTML of one player with all rows that the runs have so far. `over`, `under`: panels above and below its own.
 
-    `below`: HTML after them. `logs`: of the runs; by default those of the server's trainer. The file has no links to
-    pages of the app.
+    `trains`: the page has the engine that trains the runs instead of their rows. `below`: HTML after them. `logs`:
+    those of the runs, by default of the server's trainer. The file has no links to pages of the app.
     """
 
     def without_links(panels: Sequence[Panel]) -> list[Panel]:
         return [panel for panel in panels if not isinstance(panel, Link)]
 
     messages: list[str | bytes] = []
-    for number, run in enumerate(runs):
+    for number, run in enumerate([] if trains else runs):
         if isinstance(run, RunConfig):
             messages += all_messages(logs[number] if logs else trainer().log(run, seeds), number)
             continue
@@ -57,7 +59,8 @@ def player_file(
         }
         for index, more_panels in enumerate((over, under))
     )
-    return player_html(title, [part for part in (above, main, after) if part["panels"]], messages, below)
+    parts = [part for part in (above, main, after) if part["panels"]]
+    return player_html(title, parts, messages, below, engine=engine() if trains else None)
 
 
 def fits_in_file(runs: Sequence[RunConfig], seeds: int = 1) -> bool:

@@ -23,6 +23,7 @@ from models.export import (
 )
 from models.service.client import trainer
 from models.spec import RunConfig, knobs
+from models.spec.schema import browser_refusal
 from models.trace import Trace
 
 KEY = "take_home"
@@ -50,6 +51,7 @@ def check_digest(view: View) -> None:
 
 def _draw_downloads(cfg: RunConfig, view: View | None) -> None:
     """Draws download buttons; a press makes the file from the rows so far."""
+    panels = picture.file_panels(cfg)
     with st.container(horizontal=True):
         share.download_button(
             "Configuration (JSON)", "configuration.json", "application/json", lambda: configuration_json(cfg)
@@ -57,11 +59,17 @@ def _draw_downloads(cfg: RunConfig, view: View | None) -> None:
         share.download_button("Script (PyTorch)", "run.py", "text/x-python", lambda: standalone_script(cfg))
         if view is not None:
             share.download_button("Numbers (CSV)", "numbers.csv", "text/csv", lambda: trace_csv(_current_trace(view)))
-            panels = picture.file_panels(cfg)
             share.player_download("run.html", lambda: _playing_file(view, panels), [cfg])
+        refusal = browser_refusal(cfg)
+        if not refusal:
+            share.download_button(
+                "HTML file that trains", "train.html", "text/html", lambda: _training_file(cfg, panels)
+            )
+    trains = refusal or "The file that trains needs no server: whoever opens it trains this network in their browser."
     st.caption(
         "The script needs nothing but torch and prints the same loss and per-layer numbers as this page. "
-        + ("" if view is not None else "Numbers and the playable file come with the first training step.")
+        + ("" if view is not None else "Numbers and the playable file come with the first training step. ")
+        + trains
     )
 
 
@@ -72,11 +80,19 @@ def _current_trace(view: View) -> Trace:
 
 def _playing_file(view: View, panels: tuple[list[Panel], ...]) -> str:
     """The run so far as an HTML page. Needs no session."""
-    cfg = view.cfg
+    about = about_html(view.cfg, _current_trace(view), trainer().status().versions)
+    return _page(view.cfg, panels, about)
+
+
+def _training_file(cfg: RunConfig, panels: tuple[list[Panel], ...]) -> str:
+    """An HTML page that trains the run in whatever browser opens it. Needs no session."""
+    return _page(cfg, panels, about_html(cfg, None, {}), trains=True)
+
+
+def _page(cfg: RunConfig, panels: tuple[list[Panel], ...], about: str, *, trains: bool = False) -> str:
     over, player, under = panels
-    about = about_html(cfg, _current_trace(view), trainer().status().versions)
     facts = [f"seed {cfg.seed}, 1 seed"]
-    return player_file(title_of(cfg), [cfg], player, over=over, under=under, facts=facts, below=about)
+    return player_file(title_of(cfg), [cfg], player, over=over, under=under, facts=facts, below=about, trains=trains)
 
 
 def _draw_link(cfg: RunConfig, view: View | None) -> None:

@@ -11,6 +11,10 @@ from models.spec.equation import equation
 from models.spec.overrides import describe_overrides
 from models.trace import Trace
 
+IN_BROWSER = (
+    "This page trains the run itself, with the weights and batches it has in the app. Its numbers are the app's to "
+    "five digits, until rounding decides the sign of a ReLU's input; for a verdict on them, open the run in the app."
+)
 PAGE = """{reading}
 <h2>Results</h2>
 <ul>{findings}</ul>
@@ -32,21 +36,24 @@ def title_of(cfg: RunConfig) -> str:
     return f"{name}: {cfg.net} on {cfg.task}, {cfg.depth} blocks of width {cfg.width}"
 
 
-def about_html(cfg: RunConfig, trace: Trace, versions: Mapping[str, str]) -> str:
-    """The HTML of a trace with at least one row. `versions`: versions of the software that computed it, by name."""
+def about_html(cfg: RunConfig, trace: Trace | None, versions: Mapping[str, str]) -> str:
+    """The HTML of a trace with at least one row, or of a run without one, which a browser trains.
+
+    `versions`: versions of the software that computed it, by name.
+    """
     name = arrangement_of(cfg)
     reading = (
         f"<p>{escape(ARRANGEMENTS[name].description)} <em>{escape(ARRANGEMENTS[name].source)}</em></p>" if name else ""
     )
-    facts = {
-        "seed": str(cfg.seed),
-        "last step": f"{trace.step[-1]} of {cfg.steps}",
-        "digest of the numbers": digest_of(trace.first(cfg.steps), versions.get("torch")),
-        **versions,
-    }
+    facts, results = {"seed": str(cfg.seed)}, [IN_BROWSER]
+    if trace is not None:
+        facts["last step"] = f"{trace.step[-1]} of {cfg.steps}"
+        facts["digest of the numbers"] = digest_of(trace.first(cfg.steps), versions.get("torch"))
+        results = findings(cfg, trace)
+    facts |= versions
     return PAGE.format(
         reading=reading,
-        findings="".join(f"<li>{escape(sentence)}</li>" for sentence in findings(cfg, trace)),
+        findings="".join(f"<li>{escape(sentence)}</li>" for sentence in results),
         code=escape(block_code(cfg)),
         equation=escape(equation(cfg)),
         configuration="".join(_setting(cfg, field) for field in knobs()),

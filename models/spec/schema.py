@@ -1,16 +1,27 @@
-"""The fields of a run as plain data, with placements, tasks and overrides, for an engine in another language."""
+"""What a run is as plain data, for the engine in a browser (`addnorm/engine/`), and which runs that takes."""
 
 from dataclasses import asdict
 from functools import cache
 from typing import Any
 
+from models.spec.config import RunConfig
 from models.spec.fields import Fields, knobs
 from models.spec.overrides import OVERRIDE_KEYS
-from models.spec.parametrization import BASE_DEPTH, BASE_WIDTH, BY_DEPTH
 from models.spec.placement import PLACEMENTS
 from models.spec.tasks import TASKS
-from models.spec.vocabulary import INITS
 
+# Of the settings that the engine does not take in full, the values that it takes.
+TAKEN: dict[str, tuple[Any, ...]] = {
+    "net": ("mlp",),
+    "task": ("digits", "spiral", "circles", "xor", "linear"),
+    "stack": ("single",),
+    "optimizer": ("sgd", "momentum", "adam", "adamw"),
+    "branch_dropout": (0.0,),
+    "stream_dropout": (0.0,),
+    "parametrization": ("standard",),
+    "device": ("auto", "cpu"),
+}
+MAX_NUMBERS = 6e7  # of a net's activations: half a gigabyte with their gradients
 SLOTS = ("norm_in", "norm_mid", "norm_out", "norm_add", "final_norm")
 
 
@@ -18,7 +29,7 @@ SLOTS = ("norm_in", "norm_mid", "norm_out", "norm_add", "final_norm")
 def schema() -> dict[str, Any]:
     """`fields` with default, types and legal values, `placements`, `tasks` and `overrides`, each by name.
 
-    `fixed`: the initialisations whose spread no width changes. `base`: the net from which a parametrization counts.
+    `taken`, `most`: the values and the size that the engine takes.
     """
     fields = {
         name: {
@@ -38,6 +49,18 @@ def schema() -> dict[str, Any]:
         "placements": {name: [slot for slot in SLOTS if getattr(entry, slot)] for name, entry in PLACEMENTS.items()},
         "tasks": {name: asdict(task) for name, task in TASKS.items()},
         "overrides": {key: list(values) for key, values in OVERRIDE_KEYS.items()},
-        "fixed": [name for name, entry in INITS.items() if entry.fixed],
-        "base": {"width": BASE_WIDTH, "depth": BASE_DEPTH, "by_depth": BY_DEPTH},
+        "taken": {name: list(choices) for name, choices in TAKEN.items()},
+        "most": MAX_NUMBERS,
     }
+
+
+def browser_refusal(cfg: RunConfig) -> str:
+    """Why a browser does not train a run, in the engine's own sentence; empty if it does."""
+    for name, choices in TAKEN.items():
+        if (value := getattr(cfg, name)) not in choices:
+            what = f"{knobs()[name][1].label} {value}" if isinstance(value, str) else knobs()[name][1].label
+            return f"{what} is not trained in a browser; the app trains it."
+    samples = max(cfg.batch, TASKS[cfg.task].answers)
+    if samples * cfg.depth * cfg.width * (4 + 2 * cfg.expansion) > MAX_NUMBERS:
+        return f"Width {cfg.width} at depth {cfg.depth} needs more memory than a tab has; the app trains it."
+    return ""

@@ -12,6 +12,8 @@ from playwright.sync_api import expect
 import examples
 from addnorm import player, read
 from addnorm.words import verdict
+from models.spec import RunConfig
+from models.training import Run
 from tests.browser.page import (
     PROFILES,
     SMALL,
@@ -28,6 +30,12 @@ from tests.browser.page import (
     until_row,
 )
 
+# Workers without WebAssembly: what a strict policy, or an old browser, leaves.
+NO_WEBASSEMBLY = """const { Blob } = window
+window.Blob = class extends Blob {
+  constructor(parts, how) { super(how?.type === "text/javascript" ? ["delete self.WebAssembly;", ...parts] : parts, how) }
+}"""
+NO_WORKERS = "window.Worker = class { constructor() { throw new Error('forbidden') } }"
 SHIPPED = Path(examples.__file__).parent / "recordings"
 MAX_BYTES = 2e6
 LAST = 40
@@ -41,12 +49,12 @@ LAID_OUT = """() => {
 }"""
 
 
-def saved(page: Any, into: Path, *, within: str = "Export and share") -> Path:
+def saved(page: Any, into: Path, *, within: str = "Export and share", button: str = "Playable HTML file") -> Path:
     """The file that a page makes; `within`: what must be unfolded first."""
     if within:
         page.get_by_text(within, exact=True).click()
     with page.expect_download() as given:
-        page.get_by_role("button", name="Playable HTML file").click()
+        page.get_by_role("button", name=button).click()
     given.value.save_as(into)
     return into
 
@@ -57,8 +65,9 @@ def offline(browser: Any) -> Iterator[Any]:
     context = browser.new_context(viewport={"width": 1280, "height": 720}, offline=True)
     heard: list[str] = []
 
-    def opens(file: Path) -> Any:
+    def opens(file: Path, before: str = "") -> Any:
         page = context.new_page()
+        page.add_init_script(before)
         page.on("console", lambda message: heard.append(message.text) if message.type in ("error", "warning") else None)
         page.on("pageerror", lambda error: heard.append(str(error)))
         page.on("request", lambda asked: heard.append(asked.url) if asked.url.startswith(("http", "ws")) else None)
@@ -106,6 +115,42 @@ def test_the_file_of_a_run_plays_its_numbers_without_a_network(visitors: Any, of
     until(played, lambda: line(played, PROFILES[0]) != profiles[0], "the profile before training")
     expect(played.get_by_role("cell", name=re.compile(r"^\d+\.2\.13"))).to_be_visible()  # the digest
     lies_in_its_window(played)
+
+
+def trained_here(page: Any) -> None:
+    """Trains the run of a page to its end, and checks its losses against torch's."""
+    query = {"depth": "4", "width": "16", "batch": "16", "steps": str(LAST), "activation": "tanh", "seed": "5"}
+    run = Run(RunConfig.from_query(query)[0])
+    run.advance(LAST)
+    run.close()
+    assert "trained in this browser" in page.locator(".pinned .player-status").inner_text()
+    press(page, "Train")
+    until_row(page, LAST)
+    page.get_by_role("button", name="Train", exact=True).wait_for()
+    assert line(still(page), "Loss") == pytest.approx(run.rows()[:, 0].tolist(), rel=1e-5)
+
+
+def test_a_file_trains_without_server_or_network(visitors: Any, offline: Any, tmp_path: Path) -> None:
+    page = drawn(visitors(link(seed=5, steps=LAST, activation="tanh")))
+    file = saved(page, tmp_path / "train.html", button="HTML file that trains")
+    policy = file.read_text("utf-8").partition("Content-Security-Policy")[2].partition(">")[0]
+    assert "'unsafe-inline'" not in policy.partition("style-src")[0]
+    played = drawn(offline(file))
+    profile = line(played, PROFILES[0])
+    trained_here(played)
+    assert "Trained in this browser" in played.locator(".player-headline").inner_text()
+    press(played, "Reset")
+    until_row(played, 0)
+    until(played, lambda: line(played, PROFILES[0]) == profile, "the profile before training")
+    press(played, "Step")
+    until_row(played, 1)
+    played.get_by_role("slider", name="Step shown").press("End")
+    until_row(played, LAST)
+    lies_in_its_window(played)
+    without_simd = offline(file, NO_WEBASSEMBLY)
+    trained_here(drawn(without_simd))
+    without_workers = offline(file, NO_WORKERS)
+    expect(without_workers.locator(".pinned .player-status")).to_contain_text("it allows no workers here")
 
 
 def test_the_file_of_a_comparison_has_all_its_columns(visitors: Any, offline: Any, tmp_path: Path) -> None:

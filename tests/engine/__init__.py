@@ -27,6 +27,7 @@ import { createInterface } from "node:readline"
 import { readFileSync } from "node:fs"
 import * as config from "ENGINE/config.js"
 import { Run } from "ENGINE/run.js"
+import { frameMessage, headerOf, stateOf } from "ENGINE/feed.js"
 import { compiled, plain } from "ENGINE/products.js"
 const kernels = { plain, compiled: compiled(readFileSync(new URL("ENGINE/kernels.wasm"))) }
 let schema, digits
@@ -34,10 +35,18 @@ const said = (_, value) => {
   if (ArrayBuffer.isView(value)) return [...value].map((entry) => said("", entry))
   return typeof value === "number" && !Number.isFinite(value) ? String(value) : value
 }
+const number = (_, value) => (["NaN", "Infinity", "-Infinity"].includes(value) ? Number(value) : value)
 const answers = {
   open: (given) => ({ schema, digits } = given, null),
   settings: ({ link }) => config.configOf(link, schema),
   batch: ({ link, k }) => { const run = new Run(link, schema, digits, plain); return { ...run.task.batch(k), held: run.task.heldOut } },
+  frame: ({ frame, pictures }) => frameMessage(JSON.parse(JSON.stringify(frame), number), pictures),
+  ends: ({ link }) => {
+    const run = new Run(link, schema, digits, plain)
+    const header = headerOf(run)
+    while (!run.done) run.advance()
+    return { header, state: stateOf(run, "cpu", 0) }
+  },
   train: ({ link, products }) => {
     const run = new Run(link, schema, digits, kernels[products])
     const opening = run.open()

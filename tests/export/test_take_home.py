@@ -49,3 +49,10 @@ def test_a_pasted_configuration_is_taken_over_and_malformed_json_is_refused_in_a
     press(page, "Use it")
     assert "not valid JSON" in words(page)
     assert configuration(page).norm == "rms norm"
+
+
+def test_the_page_says_what_no_browser_trains():
+    for query, said in (({}, "needs no server"), ({"optimizer": "muon"}, "Optimiser muon is not trained in a browser")):
+        page = playground(**QUERY, **query)
+        page.session_state["take_home"] = True
+        assert said in words(sound(page.run()))

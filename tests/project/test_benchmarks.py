@@ -6,7 +6,7 @@ from collections import Counter
 import pytest
 
 from addnorm.rules import RULES
-from benchmarks import cost, maps, remedies, search, seeds, training, watch
+from benchmarks import browser, cost, maps, remedies, search, seeds, training, watch
 from benchmarks.__main__ import BENCHMARKS, main
 from benchmarks.report import Figure, show
 from benchmarks.timing import interleaved_seconds, milliseconds_per_step, percentile, ratio
@@ -17,6 +17,7 @@ from models.maps import Axis, MapSpec
 from models.spec import RunConfig
 from models.spec.vocabulary import STACKS
 from models.training import Run, profile_at_init
+from tests.browser.chromium import MISSING
 from tests.insight import verdicts
 from tests.load import classroom, controls, eye, redraws, soak
 from tests.training.bare_loop import BareLoop
@@ -41,6 +42,12 @@ def test_the_costs_of_watching_are_measured_for_every_shape() -> None:
 
 def test_what_the_search_costs_is_measured() -> None:
     assert len(measured([*search.search(["norm"])])) == 2
+
+
+def test_the_engine_in_a_browser_is_measured() -> None:
+    found = [*browser.browser(rounds=1, steps=2, long=30)]
+    assert len(found) == 7 or found[-1].note == MISSING
+    measured(found)
 
 
 def test_the_cost_of_recording_any_model_is_put_beside_what_people_use_else() -> None:

@@ -1,0 +1,88 @@
+// The engine in a worker: trains runs in slices as far as the page wants their rows, and posts what the player receives.
+
+import { Refusal } from "./config.js"
+import { frameMessage, headerOf, stateOf } from "./feed.js"
+import { compiled, plain } from "./products.js"
+import { Run } from "./run.js"
+
+const SLICE_MS = 30 // between two looks at what the page wants
+const DEVICE = "trained in this browser"
+const IN_BROWSER = "Trained in this browser: the numbers are its own, and the verdict on them is the app's."
+
+// One run and what the page has of it.
+class Trained {
+  constructor(number, link, given, products, post) {
+    this.run = new Run(link, given.schema, given.digits, products)
+    this.pictures = given.pictures[this.run.cfg.task]
+    this.post = (message) => post({ run: number, ...message })
+    this.want = 0
+    this.busy = 0 // milliseconds of training
+    const opening = this.run.open()
+    this.post(headerOf(this.run))
+    this.post({ kind: "sentences", sentences: { verdict: [[0, IN_BROWSER]] } })
+    this.tell([opening], 0)
+    this.run.divergence = null // found again by training
+  }
+
+  get isBehind() {
+    return !this.run.done && this.run.length < this.want
+  }
+
+  // Trains for a slice.
+  advance() {
+    const start = this.run.length
+    const began = performance.now()
+    const told = []
+    while (this.isBehind && performance.now() - began < SLICE_MS) told.push(this.run.advance())
+    this.busy += performance.now() - began
+    this.tell(told, start)
+  }
+
+  // Frames first and rows last, as from a server.
+  tell(told, start) {
+    const frames = told.flatMap(({ events }) => events.filter(({ kind }) => kind === "frame"))
+    if (frames.length)
+      this.post({ kind: "frames", seed: 0, frames: frames.map(({ frame }) => frameMessage(frame, this.pictures)) })
+    const rows = new Float32Array(told.reduce((sum, { row }) => sum + row.length, 0))
+    let at = 0
+    for (const { row } of told) {
+      rows.set(row, at)
+      at += row.length
+    }
+    this.post({ kind: "rows", start, count: told.length, data: new Uint8Array(rows.buffer) })
+    const rate = this.busy ? Number(((1000 * this.run.length) / this.busy).toPrecision(2)) : 0
+    this.post(stateOf(this.run, DEVICE, rate))
+  }
+}
+
+// Answers the page: "open" with the runs' links and what the engine needs, then "want" with the rows of each run.
+export const serve = (port) => {
+  let runs = []
+  let isTraining = false
+  const post = (message) => port.postMessage(message)
+
+  const open = (given) => {
+    const products = (given.kernels && compiled(given.kernels)) || plain
+    runs = given.links.map((link, number) => {
+      try {
+        return new Trained(number, link, given, products, post)
+      } catch (error) {
+        if (!(error instanceof Refusal)) throw error
+        post({ kind: "state", run: number, done: false, outcomes: [], device: "", rate: 0, error: error.message })
+        return null
+      }
+    })
+  }
+
+  const train = () => {
+    for (const run of runs) if (run?.isBehind) run.advance()
+    isTraining = runs.some((run) => run?.isBehind)
+    if (isTraining) setTimeout(train, 0)
+  }
+
+  port.onmessage = ({ data }) => {
+    if (data.kind === "open") open(data)
+    for (const [number, want] of data.wants.entries()) if (runs[number]) runs[number].want = want
+    if (!isTraining) train()
+  }
+}

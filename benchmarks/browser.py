@@ -1,0 +1,104 @@
+"""The engine in the browser beside torch: steps a second with whole rows, the first row, sizes, frames, memory."""
+
+import gzip
+import json
+import time
+from collections.abc import Iterable
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from benchmarks.report import Figure
+from components.player.engine import engine
+from components.player.file import player_file
+from components.playground.picture import file_panels
+from models.export import title_of
+from models.spec import RunConfig
+from models.training import Run
+from tests.browser.chromium import MISSING, chromium
+
+# Shapes (depth, width), and how many times torch's steps a second the engine should reach.
+SHAPES = {(16, 32): 3.0, (32, 64): 1.2}
+ROUNDS, STEPS = 12, 20  # of each engine in turn
+LONG = 3000  # steps of a run whose memory is bounded
+# Milliseconds until a worker has sent so many rows of a run.
+OPEN = """([given, links]) => {
+  const kernels = Uint8Array.from(atob(given.kernels), (letter) => letter.charCodeAt(0))
+  window.engine = new Worker(URL.createObjectURL(new Blob([given.script])))
+  engine.postMessage({ kind: "open", wants: [1], ...given, script: "", kernels, links })
+}"""
+TRAIN = """(want) => new Promise((resolve) => {
+  const began = performance.now()
+  engine.onmessage = ({ data }) => {
+    if (data.kind === "rows" && data.start + data.count >= want) resolve(performance.now() - began)
+  }
+  engine.postMessage({ kind: "want", wants: [want] })
+})"""
+PRESS = """() => new Promise((resolve) => {
+  const began = performance.now()
+  const player = document.querySelector(".pinned")
+  const look = () => {
+    if (Number(player.dataset.step) > 0) resolve(performance.now() - began)
+    else requestAnimationFrame(look)
+  }
+  player.querySelector(".player-main").click()
+  look()
+})"""
+FRAMES = """() => new Promise((resolve) => {
+  let [frames, began] = [0, performance.now()]
+  const count = () => {
+    frames++
+    if (performance.now() - began < 2000) requestAnimationFrame(count)
+    else resolve(frames / 2)
+  }
+  requestAnimationFrame(count)
+})"""
+
+
+def browser(rounds: int = ROUNDS, steps: int = STEPS, long: int = LONG) -> Iterable[Figure]:
+    """Figures of Chromium on this machine; without one, of the sizes alone."""
+    cfg = RunConfig(depth=16, width=32, device="cpu", steps=long)
+    page = player_file(title_of(cfg), [cfg], file_panels(cfg)[1], under=file_panels(cfg)[2], trains=True)
+    yield Figure("a page that trains, with plotly", len(page.encode()) / 1e6, "MB", at_most=1.3)
+    given = engine()
+    code = (given["script"] + given["kernels"] + json.dumps(given["schema"])).encode()
+    yield Figure("the engine with kernels and settings, gzip", len(gzip.compress(code)) / 1e3, "kB", at_most=20)
+    with chromium() as found, TemporaryDirectory() as folder:
+        if found is None:
+            yield Figure("steps a second over torch's", None, note=MISSING)
+            return
+        for (depth, width), goal in SHAPES.items():
+            cfg = RunConfig(depth=depth, width=width, device="cpu", steps=5000)
+            yield _steps(found.new_page(), cfg, goal, rounds, steps)
+        file = Path(folder) / "page.html"
+        file.write_text(page, encoding="utf-8")
+        yield from _page(found.new_page(), file, long)
+
+
+def _steps(tab: Any, cfg: RunConfig, goal: float, rounds: int, steps: int) -> Figure:
+    run = Run(cfg)
+    tab.goto("about:blank")
+    tab.evaluate(OPEN, [engine(), [cfg.to_query()]])
+    ours, torchs = [], []
+    for number in range(rounds):
+        ours.append(tab.evaluate(TRAIN, (number + 1) * steps) / steps)
+        began = time.perf_counter()
+        run.advance(steps)
+        torchs.append(1e3 * (time.perf_counter() - began) / steps)
+    tab.close()
+    note = f"best of {rounds}: {min(ours):.2f} ms a step here, {min(torchs):.2f} torch"
+    name = f"steps a second over torch's, {cfg.depth} x {cfg.width}"
+    return Figure(name, min(torchs) / min(ours), "times", at_least=goal, note=note)
+
+
+def _page(tab: Any, file: Path, long: int) -> Iterable[Figure]:
+    """Figures of a page that trains a run of `long` steps."""
+    tab.goto(file.as_uri())
+    tab.locator(".pinned .player-main").wait_for()
+    tab.wait_for_function("document.querySelector('.pinned .player-status').textContent.includes('step 0')")
+    yield Figure("first row after the press", tab.evaluate(PRESS) / 1e3, "s", at_most=0.3)
+    yield Figure("animation frames while it trains", tab.evaluate(FRAMES), "a second", at_least=50)
+    done = "document.querySelector('.pinned .player-status').textContent.includes('done')"
+    tab.wait_for_function(done, timeout=600_000)
+    heap = tab.evaluate("performance.memory.usedJSHeapSize") / 1e6
+    yield Figure(f"memory of the page after {long:,} steps", heap, "MB", at_most=200)
