@@ -46,10 +46,10 @@ export default ({ data, parentElement, setTriggerValue }) => {
     }
     return el
   }
-  const show = ({ sentence, found }) => {
+  const show = ({ sentence, entries }) => {
     status.textContent = sentence
     list.replaceChildren(
-      ...found.map((entry) => {
+      ...entries.map((entry) => {
         const item = document.createElement("li")
         const result = link(entry.href, item)
         part("title", entry.title, result)

@@ -46,21 +46,21 @@ def routes() -> list[BaseRoute]:
 async def serve(request: Request) -> JSONResponse:
     """What is found for `q`, in the edition `lang`; in a thread, because the first search builds the index."""
 
-    def answer() -> index.Answer:
+    def answer() -> index.Results:
         with language.reading(request.query_params.get(language.KEY, "")):
             return index.answer(request.query_params.get(address.SEARCH_KEY, ""))
 
-    found = await asyncio.to_thread(answer)
-    shown = [{**asdict(entry), "asked": "", "words": ""} for entry in found.found]
-    return JSONResponse({"sentence": found.sentence, "found": shown})
+    results = await asyncio.to_thread(answer)
+    shown = [{**asdict(entry), "other_words": "", "words": ""} for entry in results.entries]
+    return JSONResponse({"sentence": results.sentence, "entries": shown})
 
 
 def follow() -> None:
     """Once per script run, before the page: opens the result that the visitor has pressed."""
     page, _, query = GO.pop().partition("?")
     if page in PAGE_NAMES - {"navigation"}:
-        asked = dict(parse_qsl(query, keep_blank_values=True)[:MAX_LINK_KEYS])
-        st.switch_page(PAGES / f"{page}.py", query_params=address.with_last("" if page == "start" else page, asked))
+        fields = dict(parse_qsl(query, keep_blank_values=True)[:MAX_LINK_KEYS])
+        st.switch_page(PAGES / f"{page}.py", query_params=address.with_last("" if page == "start" else page, fields))
 
 
 def draw(pages: Sequence[index.PageWords]) -> None:

@@ -39,8 +39,8 @@ class PageWords(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Entry:
-    """What a search can find. `says`: one line of it. `asked`: other words for it. `href`: where it opens.
+class Findable:
+    """What a search can find. `says`: a line of it. `other_words`: by which people ask for it. `href`: where it opens.
 
     `remedy`: of a symptom, the address that lays the healthy net beside the sick one.
     """
@@ -49,62 +49,66 @@ class Entry:
     title: str
     says: str
     href: str
-    asked: str = ""
+    other_words: str = ""
     words: str = ""
     remedy: str = ""
 
 
 @dataclass(frozen=True)
-class Answer:
+class Results:
     """What was found, the best first, and one sentence on it."""
 
     sentence: str
-    found: Sequence[Entry] = ()
+    entries: Sequence[Findable] = ()
 
 
 pages: list[PageWords] = []  # of the navigation, which sets them
 
 
-def answer(text: str) -> Answer:
+def answer(text: str) -> Results:
     """The best entries for a question in anybody's words; any text has an answer."""
-    asked = _words(text[:MAX_CHARS])
-    named = [word for word in asked if word not in SYNONYMS["stop"]["words"].split()]
-    if not named and " ".join(asked) in ENTRIES:
-        named = asked
+    typed = _words(text[:MAX_CHARS])
+    named = [word for word in typed if word not in SYNONYMS["stop"]["words"].split()]
+    if not named and " ".join(typed) in ENTRIES:
+        named = typed
     if not named:
-        return Answer(TEXTS("stop words") if asked else TEXTS("nothing"))
+        return Results(TEXTS("stop words") if typed else TEXTS("nothing"))
     index, near = _index()[""], ""
-    found = index.find(named, " ".join(asked), is_typing=not text[:MAX_CHARS].endswith(" "))
-    if not found and (near := nearest_term(" ".join(named))):
-        found = index.find(_words(near), "", is_typing=False)
+    entries = index.find(named, " ".join(typed), is_typing=not text[:MAX_CHARS].endswith(" "))
+    if not entries and (near := nearest_term(" ".join(named))):
+        entries = index.find(_words(near), "", is_typing=False)
     if len(text) > MAX_CHARS:
-        return Answer(TEXTS("cut", count=MAX_CHARS), found)
+        return Results(TEXTS("cut", count=MAX_CHARS), entries)
     if near:
-        return Answer(TEXTS("nearest", term=ENTRIES[near].word), found)
-    return Answer(TEXTS("found", results=count_in_words(len(found), "result")) if found else TEXTS("not found"), found)
+        return Results(TEXTS("nearest", term=ENTRIES[near].word), entries)
+    return Results(
+        TEXTS("found", results=count_in_words(len(entries), "result")) if entries else TEXTS("not found"), entries
+    )
 
 
 class Index:
     """The entries, and the table in which FTS5 looks for their words. Any thread may ask it."""
 
-    def __init__(self, entries: Sequence[Entry]) -> None:
+    def __init__(self, entries: Sequence[Findable]) -> None:
         self.entries = entries
         self._lock = Lock()
         self._table = sqlite3.connect(":memory:", check_same_thread=False)
         self._table.execute(f"CREATE VIRTUAL TABLE entry USING fts5({COLUMNS}, tokenize='porter unicode61')")
-        rows = [[_spaced(text) for text in (one.title, one.asked, one.says, one.words)] for one in entries]
+        rows = [
+            [_spaced(text) for text in (entry.title, entry.other_words, entry.says, entry.words)] for entry in entries
+        ]
         self._table.executemany("INSERT INTO entry VALUES (?, ?, ?, ?)", rows)
 
-    def find(self, words: Sequence[str], question: str, *, is_typing: bool) -> list[Entry]:
+    def find(self, words: Sequence[str], question: str, *, is_typing: bool) -> list[Findable]:
         """The entries with any of the words, the last perhaps half typed: what the question names, then the best."""
         terms = [_words(term) for term in _terms_named(question)]
-        asked = dict.fromkeys([*words, *(" ".join(term) for term in terms)])
-        phrases = [f'"{words}"' for words in asked]
+        unique = dict.fromkeys([*words, *(" ".join(term) for term in terms)])
+        phrases = [f'"{words}"' for words in unique]
         phrases += [f'"{words[-1]}"*'] if is_typing and len(words[-1]) > 2 else []
         query = f"SELECT rowid FROM entry WHERE entry MATCH ? ORDER BY bm25(entry, {WEIGHTS}) LIMIT {MAX_RANKED}"
         with self._lock:
             rows = self._table.execute(query, (" OR ".join(phrases),)).fetchall()
-        best: dict[str, Entry] = {}  # of several at one address
+        best: dict[str, Findable] = {}  # of several at one address
         for (row,) in rows:
             best.setdefault(self.entries[row - 1].href, self.entries[row - 1])
         names = [question.split(), _words(SYNONYMS["synonyms"].get(question, ""))]
@@ -134,19 +138,21 @@ def _terms_named(question: str) -> Iterator[str]:
             yield term.replace('"', "")
 
 
-def _entries(texts: Sequence[Document]) -> Iterator[Entry]:
+def _entries(texts: Sequence[Document]) -> Iterator[Findable]:
     for page in pages:
         script = exhibits.FOLDER.parent / "pages" / f"{page.address or 'start'}.py"
         doc = ast.get_docstring(ast.parse(script.read_text(encoding="utf-8"))) or ""
-        yield Entry("page", phrase(page.title), phrase(page.tip) or doc.removeprefix(f"{page.title}: "), page.address)
+        yield Findable(
+            "page", phrase(page.title), phrase(page.tip) or doc.removeprefix(f"{page.title}: "), page.address
+        )
     shown = [text for text in texts if text.path.is_relative_to(exhibits.FOLDER)]
     for text in sorted(shown, key=lambda text: text.front.get("order", 0)):
         kind, *names = text.path.parent.relative_to(exhibits.FOLDER).parts
         front = Document(text.path, dict(text.front))
-        asked = ". ".join(front.take("asked", list, []))
+        other_words = ". ".join(front.take("asked", list, []))
         words = _plain(" ".join(text.sections.values()))
         title, says, query, entry_kind = FOUND_AS[kind](text, names, shown)
-        yield Entry(entry_kind, _plain(title), _said(says), query, asked, words)
+        yield Findable(entry_kind, _plain(title), _first_sentence(says), query, other_words, words)
         for symptom in front.take("symptoms", list, []):
             yield _symptom(text, Document(text.path, dict(symptom)))
     yield from _settings()
@@ -198,19 +204,19 @@ FOUND_AS: Mapping[str, Callable[[Document, Sequence[str], Sequence[Document]], F
 }
 
 
-def _symptom(text: Document, symptom: Document) -> Entry:
+def _symptom(text: Document, symptom: Document) -> Findable:
     """What goes wrong, as an instrument announces it: the net that shows it, below that instrument, and the remedy."""
     seen, net = symptom.take("seen", str), symptom.take("net", dict)
     sick, healthy = (net_config(text, {**net, **change}, seen) for change in ({}, symptom.take("remedy", dict)))
     shown = _address("playground", **sick.to_query(), instrument=slug(text.front["name"]))
     remedy = _address("compare", **compare_link.to_query([sick, healthy], 1))
-    asked = ". ".join(symptom.take("asked", list))
-    entry = Entry("symptom", seen, symptom.take("helps", str), shown, asked, remedy=remedy)
+    other_words = ". ".join(symptom.take("asked", list))
+    entry = Findable("symptom", seen, symptom.take("helps", str), shown, other_words, remedy=remedy)
     symptom.require_all_taken()
     return entry
 
 
-def _settings() -> Iterator[Entry]:
+def _settings() -> Iterator[Findable]:
     """The controls of a net; one that not every kind of net has opens on a net that has it."""
     for name, (_, knob) in knobs().items():
         if name == "overrides":
@@ -219,10 +225,10 @@ def _settings() -> Iterator[Entry]:
         (net, *others) = knob.nets
         fields = {} if others else {"net": net} | {key: str(value) for key, value in SCENES[net].items()}
         address = _address("playground", setting=name, **fields)
-        yield Entry("setting", knob.label, _said(knob.help), address, words=words)
+        yield Findable("setting", knob.label, _first_sentence(knob.help), address, words=words)
 
 
-def _terms() -> Iterator[Entry]:
+def _terms() -> Iterator[Findable]:
     """The glossary's terms, except those that are a setting and nothing else."""
     labels = {key_of(knob.label) for _, knob in knobs().values()}
     for key, entry in ENTRIES.items():
@@ -230,7 +236,9 @@ def _terms() -> Iterator[Entry]:
             continue
         text = _plain(" ".join(sense.text for sense in entry.senses))
         sources = " ".join(sense.source for sense in entry.senses)
-        yield Entry("term", entry.word, _said(text), _address("glossary", word=slug(key)), words=f"{text} {sources}")
+        yield Findable(
+            "term", entry.word, _first_sentence(text), _address("glossary", word=slug(key)), words=f"{text} {sources}"
+        )
 
 
 def _address(page: str, **query: str) -> str:
@@ -243,7 +251,7 @@ def _plain(text: str) -> str:
     return " ".join(MARKUP.sub(" ", PLACEHOLDER.sub(" ", text)).split())
 
 
-def _said(text: str) -> str:
+def _first_sentence(text: str) -> str:
     """The beginning of a text: its first sentence, cut where that is long."""
     first = re.split(r"(?<=[.?!])\s", _plain(text), maxsplit=1)[0]
     return first if len(first) <= MAX_SAID else first[: first.rindex(" ", 0, MAX_SAID)] + " ..."

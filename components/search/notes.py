@@ -18,7 +18,7 @@ KEY = "notes"
 
 
 @dataclass(frozen=True)
-class Stop:
+class NotesStop:
     """A heading of the notes, where it leads and what is there. `printed`: what notes often print for `of`."""
 
     heading: str
@@ -29,7 +29,7 @@ class Stop:
     of: str
 
 
-def _paths(texts: list[Document]) -> dict[str, tuple[Stop, ...]]:
+def _paths(texts: list[Document]) -> dict[str, tuple[NotesStop, ...]]:
     """Stops by the title of their notes; ContentError for a link that leads nowhere."""
     paths = {}
     for text in texts:
@@ -37,7 +37,7 @@ def _paths(texts: list[Document]) -> dict[str, tuple[Stop, ...]]:
         for table in text.take("stops", list):
             stop = Document(text.path, dict(table))
             required = [stop.take(name, str) for name in ("heading", "says", "link")]
-            stops.append(Stop(*required, *(stop.take(name, str, "") for name in ("printed", "right", "of"))))
+            stops.append(NotesStop(*required, *(stop.take(name, str, "") for name in ("printed", "right", "of"))))
             stop.require_all_taken()
             try:
                 read_stop(stops[-1].link)
@@ -73,7 +73,7 @@ def draw() -> None:
         st.markdown(TEXTS("as a plan", link=f"teacher?{plan}"))
 
 
-def _line(stop: Stop) -> str:
+def _line(stop: NotesStop) -> str:
     """A stop as Markdown: its heading as a link, a sentence, and the printed number beside the right one."""
     number = (
         TEXTS("printed", **{name: getattr(stop, name) for name in ("of", "printed", "right")}) if stop.right else ""

@@ -106,7 +106,7 @@ def test_a_term_spelled_otherwise_is_found():
 )
 def test_what_people_search_for_leads_to_the_term(asked, term):
     assert nearest_term(asked.replace("-", " ")) == term
-    assert term in [entry.title.casefold() for entry in answer(asked).found]
+    assert term in [entry.title.casefold() for entry in answer(asked).entries]
 
 
 @pytest.mark.parametrize("lab", ["normalization", "residual", "gradients", "attention", "autoregression"])

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from components.search import index
-from components.search.notes import PATHS, Stop
+from components.search.notes import PATHS, NotesStop
 from models.claims.claims import CLAIMS
 from models.lessons.plan import plan_from
 from tests.app_page import by_link, words
@@ -59,7 +59,7 @@ def numbers(text: str) -> list[float]:
 
 
 @pytest.mark.parametrize("stop", [stop for stop in STOPS.values() if stop.right], ids=lambda stop: stop.of)
-def test_a_right_number_is_computed_and_another_printed(stop: Stop) -> None:
+def test_a_right_number_is_computed_and_another_printed(stop: NotesStop) -> None:
     computed = np.atleast_1d(RIGHT[stop.of]())
     decimals = len(stop.right.strip("[]%").split(",")[0].partition(".")[2])
     assert numbers(stop.right) == pytest.approx(computed, abs=0.5 * 10**-decimals)

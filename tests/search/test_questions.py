@@ -2,7 +2,7 @@
 
 import pytest
 
-from components.search.index import Entry, answer
+from components.search.index import Findable, answer
 
 # As people ask, on sites for questions and in issues of repositories; fixed before the search was tuned.
 QUESTIONS = {
@@ -29,12 +29,12 @@ QUESTIONS = {
 }
 
 
-def opens(entry: Entry) -> set[str]:
+def opens(entry: Findable) -> set[str]:
     """What names an entry: its address, or what a symptom is called."""
     return {entry.href, entry.title.lower() if entry.kind == "symptom" else ""}
 
 
 @pytest.mark.parametrize("question", QUESTIONS)
 def test_a_question_finds_its_exhibit_among_three(question: str) -> None:
-    found = answer(question).found[:3]
+    found = answer(question).entries[:3]
     assert any(QUESTIONS[question].lower() in {name.lower() for name in opens(entry)} for entry in found), found

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from components.instruments import INSTRUMENTS
 from components.labs.page import PARTS
 from components.search import index
-from components.search.index import TEXTS, Entry, answer
+from components.search.index import TEXTS, Findable, answer
 from models import exhibits
 from models.claims.claims import CLAIMS
 from models.content import read
@@ -20,7 +20,7 @@ from models.papers.papers import PAPERS
 from models.spec import knobs
 
 
-def everything() -> list[Entry]:
+def everything() -> list[Findable]:
     return list(index._index()[""].entries)
 
 
@@ -42,7 +42,7 @@ def test_whatever_has_a_title_is_found_by_it() -> None:
     lost = [
         entry.title
         for entry in everything()
-        if entry.title not in [found.title for found in answer(entry.title).found] and entry.kind != "page"
+        if entry.title not in [found.title for found in answer(entry.title).entries] and entry.kind != "page"
     ]
     assert lost == []
 
@@ -66,7 +66,7 @@ def test_input_of_little_sense_gets_one_sentence(typed: str, sentence: str) -> N
     "typed", ["NEAR(norm add, 2)", 'title:"norm', "norm*", "^norm", "norm AND (add", "norm -add", "{norm}:x"]
 )
 def test_an_operator_is_read_as_words(typed: str) -> None:
-    assert any("norm" in entry.title.lower() for entry in answer(typed).found)
+    assert any("norm" in entry.title.lower() for entry in answer(typed).entries)
 
 
 @given(st.text(max_size=300) | st.text(alphabet="\"'*:^()+-{}[]ANDORTE \x00é残", max_size=60))
@@ -75,7 +75,7 @@ def test_any_text_has_one_sentence(typed: str) -> None:
 
 
 def test_a_half_typed_word_finds_its_thing() -> None:
-    assert answer("dropou").found[0].title.lower().endswith("dropout")
+    assert answer("dropou").entries[0].title.lower().endswith("dropout")
 
 
 def test_no_result_says_what_a_guess_is_about() -> None:

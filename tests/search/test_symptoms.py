@@ -9,7 +9,7 @@ import pytest
 from components.instruments import INSTRUMENTS
 from components.player.view import View
 from components.search import index
-from components.search.index import Entry
+from components.search.index import Findable
 from models.experiment import QUESTIONS, Answered
 from models.insight.baseline import loss_of_guessing
 from models.insight.outcome import final_loss
@@ -20,7 +20,7 @@ from models.training import Run
 from tests.experiments import value
 
 
-def symptoms() -> Iterator[Entry]:
+def symptoms() -> Iterator[Findable]:
     return (entry for entry in index._index()[""].entries if entry.kind == "symptom")
 
 
@@ -63,7 +63,7 @@ SHOWS: dict[str, tuple[Callable[[RunConfig, Trace], bool], int]] = {  # the boun
 }
 
 
-def nets(entry: Entry) -> list[RunConfig]:
+def nets(entry: Findable) -> list[RunConfig]:
     """The net that shows it, the same as the comparison's first, and the healthy one."""
     shown = dict(parse_qsl(urlsplit(entry.href).query))
     compared = dict(parse_qsl(urlsplit(entry.remedy).query, keep_blank_values=True))

@@ -4,7 +4,7 @@ from models.claims.judging import SAME_FACTOR, verdict
 from models.experiment import Judgement, Values, judge
 
 
-@judge("before after kept")
+@judge("before after within")
 def trained_stream(values: Values) -> Judgement:
     """Whether the stream's growth over depth after training is within SAME_FACTOR of that before it, by net."""
     before, after = (
@@ -13,5 +13,5 @@ def trained_stream(values: Values) -> Judgement:
     )
     holds = {name: 1 / SAME_FACTOR < after[name] / before[name] < SAME_FACTOR for name in values}
     table = {"net": list(before), "growth before training": list(before.values()), "after": list(after.values())}
-    kept = " or ".join(name for name, is_kept in holds.items() if is_kept)
-    return Judgement(verdict(list(holds.values())), {"before": before, "after": after, "kept": kept}, table)
+    within = " or ".join(name for name, is_kept in holds.items() if is_kept)
+    return Judgement(verdict(list(holds.values())), {"before": before, "after": after, "within": within}, table)
