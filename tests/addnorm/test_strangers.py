@@ -100,7 +100,8 @@ def watched(step: Step, folder: Path, steps: int = 3, make: Callable[..., Any] =
     optimizer = make(model)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        warnings.simplefilter("ignore", DeprecationWarning)  # and these are torch's own
+        for of_torch in (DeprecationWarning, FutureWarning):
+            warnings.simplefilter("ignore", of_torch)
         warnings.filterwarnings("ignore", "Using backward\\(\\) with create_graph=True")
         with watch(model, folder / "run.jsonl", optimizer=optimizer) as recorder:
             for k in range(steps):
