@@ -100,19 +100,25 @@ class Index:
         self._table.executemany("INSERT INTO entry VALUES (?, ?, ?, ?)", rows)
 
     def find(self, words: Sequence[str], question: str, *, is_typing: bool) -> list[Findable]:
-        """The entries with any of the words, the last perhaps half typed: what the question names, then the best."""
-        terms = [_words(term) for term in _terms_named(question)]
-        unique = dict.fromkeys([*words, *(" ".join(term) for term in terms)])
-        phrases = [f'"{words}"' for words in unique]
-        phrases += [f'"{words[-1]}"*'] if is_typing and len(words[-1]) > 2 else []
-        query = f"SELECT rowid FROM entry WHERE entry MATCH ? ORDER BY bm25(entry, {WEIGHTS}) LIMIT {MAX_RANKED}"
-        with self._lock:
-            rows = self._table.execute(query, (" OR ".join(phrases),)).fetchall()
+        """The entries with any of the words: what the question names, then the best.
+
+        While somebody `is_typing`, the last word may be the beginning of one.
+        """
+        terms = [" ".join(_words(term)) for term in _terms_named(question)]
+        query = " OR ".join(f'"{phrase}"' for phrase in dict.fromkeys([*words, *terms]))
+        if is_typing and len(words[-1]) > 2 and not self._ranked(f'"{words[-1]}"'):
+            query += f' OR "{words[-1]}"*'
         best: dict[str, Findable] = {}  # of several at one address
-        for (row,) in rows:
-            best.setdefault(self.entries[row - 1].href, self.entries[row - 1])
+        for entry in self._ranked(query):
+            best.setdefault(entry.href, entry)
         names = [question.split(), _words(SYNONYMS["synonyms"].get(question, ""))]
         return sorted(best.values(), key=lambda entry: _words(entry.title) not in names)[:MAX_RESULTS]
+
+    def _ranked(self, query: str) -> list[Findable]:
+        """The entries that match a query of FTS5, the best first."""
+        match = f"SELECT rowid FROM entry WHERE entry MATCH ? ORDER BY bm25(entry, {WEIGHTS}) LIMIT {MAX_RANKED}"
+        with self._lock:
+            return [self.entries[row - 1] for (row,) in self._table.execute(match, (query,))]
 
 
 @cache
