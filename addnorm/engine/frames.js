@@ -1,6 +1,7 @@
 // Frames: the costlier measurements, on a fixed subset and on the held-out set, as in models/training/frames.py.
 
 import { answers, crossEntropy } from "./loss.js"
+import { sumOfSquares } from "./net.js"
 import { pathMeasures } from "./sample_paths.js"
 import { predictor, roundRobin } from "./tasks.js"
 
@@ -15,12 +16,12 @@ const meanCosine = (x, n, width) => {
   let count = 0
   for (let row = 0; row < n; row++) {
     const vector = x.subarray(row * width, (row + 1) * width)
-    const length = Math.sqrt(vector.reduce((total, entry) => total + entry * entry, 0))
+    const length = Math.sqrt(sumOfSquares(vector))
     if (!(length > 0 && Number.isFinite(length))) continue
     count++
     for (let k = 0; k < width; k++) sum[k] += vector[k] / length
   }
-  const square = sum.reduce((total, entry) => total + entry * entry, 0)
+  const square = sumOfSquares(sum)
   return count > 1 ? (square - count) / (count * (count - 1)) : NaN
 }
 
@@ -38,12 +39,12 @@ const headInput = (x, n, width) => {
     const vector = centred.subarray(row * width, (row + 1) * width)
     for (let a = 0; a < width; a++) for (let b = 0; b < width; b++) covariance[a * width + b] += vector[a] * vector[b]
   }
-  const trace = centred.reduce((total, entry) => total + entry * entry, 0)
-  const directions = trace ** 2 / covariance.reduce((total, entry) => total + entry * entry, 0)
+  const trace = sumOfSquares(centred)
+  const directions = trace ** 2 / sumOfSquares(covariance)
   return [Math.sqrt(square / (n * width)), Math.sqrt(trace / (n * width)), directions]
 }
 
-const norm = (arrays) => Math.sqrt(arrays.reduce((total, array) => array.reduce((sum, x) => sum + x * x, total), 0))
+const norm = (arrays) => Math.sqrt(arrays.reduce((total, array) => total + sumOfSquares(array), 0))
 
 // Python's round: halves to the even neighbour.
 const rounded = (x) => (x % 1 === 0.5 && Math.floor(x) % 2 === 0 ? Math.floor(x) : Math.round(x))

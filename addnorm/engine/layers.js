@@ -47,10 +47,10 @@ export class Activation {
   forward(x, n) {
     const size = n * this.width
     this.x = x
-    this.y = room(this.y, size)
-    if (this.isRelu) for (let i = 0; i < size; i++) this.y[i] = Math.max(x[i], 0)
-    else for (let i = 0; i < size; i++) this.y[i] = this.of(x[i])
-    return this.y
+    const y = (this.y = room(this.y, size))
+    if (this.isRelu) for (let i = 0; i < size; i++) y[i] = Math.max(x[i], 0)
+    else for (let i = 0; i < size; i++) y[i] = this.of(x[i])
+    return y
   }
 
   backward(g, n) {

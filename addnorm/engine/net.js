@@ -14,11 +14,18 @@ import { Parameters, room } from "./parameters.js"
 const forwardAll = (layers, x, n, mode) => layers.reduce((h, layer) => layer.forward(h, n, mode), x)
 const backwardAll = (layers, g, n) => layers.reduceRight((h, layer) => layer.backward(h, n), g)
 
-// The root mean square of the first `size` numbers.
-export const rms = (x, size) => {
+// Of the first `size` numbers.
+export const sumOfSquares = (x, size = x.length) => {
   let sum = 0
   for (let i = 0; i < size; i++) sum += x[i] * x[i]
-  return Math.sqrt(sum / size)
+  return sum
+}
+export const rms = (x, size) => Math.sqrt(sumOfSquares(x, size) / size)
+
+// out = weight x + y; without x where the weight is 0, since 0 x is NaN once x has overflowed.
+const addScaled = (out, weight, x, y, size) => {
+  if (weight) for (let i = 0; i < size; i++) out[i] = weight * x[i] + y[i]
+  else if (out !== y) for (let i = 0; i < size; i++) out[i] = y[i]
 }
 
 // y = N_add( skip x + scale N_out( F( c_in N_in(x) ) ) )
@@ -61,8 +68,7 @@ class Sublayer {
     let y = this.branch
     for (const add of this.adds) {
       add.sum = room(add.sum, size)
-      if (this.skip) for (let i = 0; i < size; i++) add.sum[i] = this.skip * x[i] + y[i]
-      else for (let i = 0; i < size; i++) add.sum[i] = y[i]
+      addScaled(add.sum, this.skip, x, y, size)
       y = add.norm?.forward(add.sum, n, mode) ?? add.sum
     }
     return (this.y = y)
@@ -73,14 +79,14 @@ class Sublayer {
     const size = n * this.width
     this.inner = room(this.inner, size)
     this.skipped = room(this.skipped, size).fill(0, 0, size)
-    for (let i = 0; i < size; i++) this.inner[i] = g[i]
     let { inner } = this
+    inner.set(g.subarray(0, size))
     for (const { norm } of this.adds.toReversed()) {
       inner = norm?.backward(inner, n) ?? inner
-      if (this.skip) for (let i = 0; i < size; i++) this.skipped[i] += this.skip * inner[i]
+      addScaled(this.skipped, this.skip, inner, this.skipped, size)
     }
     inner = backwardAll(this.branchLayers, inner, n)
-    for (let i = 0; i < size; i++) g[i] = this.skipped[i] + inner[i]
+    addScaled(g, 1, this.skipped, inner, size)
   }
 }
 

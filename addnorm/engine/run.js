@@ -3,7 +3,7 @@
 import { blockName, configOf, frameSteps, learningRate } from "./config.js"
 import { FrameTaker } from "./frames.js"
 import { crossEntropy } from "./loss.js"
-import { Net, rms } from "./net.js"
+import { Net, rms, sumOfSquares } from "./net.js"
 import { Optimiser } from "./optimisers.js"
 import { room } from "./parameters.js"
 import { openTask } from "./tasks.js"
@@ -99,7 +99,7 @@ export class Run {
     const squares = new Float64Array(depth + 1) // of the gradients of each block's matrices, and at 0 of all others
     const counts = new Float64Array(depth + 1)
     for (const { block, grad } of net.parameters.trained) {
-      for (let i = 0; i < grad.length; i++) squares[block] += grad[i] * grad[i]
+      squares[block] += sumOfSquares(grad)
       counts[block] += grad.length
     }
     const gradNorm = Math.sqrt(squares.reduce((sum, square) => sum + square, 0))

@@ -27,7 +27,7 @@ from tests.strategies import configs
 
 FIRST, LATER = 1e-6, 1e-5  # relative errors
 SHAKEN = 3e-7  # relative: start weights and points of the two engines differ by as much
-PARTED = 1e-3
+PARTED = 1e-5  # relative error of torch itself
 KINKED = 0.02  # relative error behind a kink
 ON_A_KINK = 3e-6  # distance of a unit from 0, in RMS of its layer
 MLPS = {name: cfg for name, cfg in RUNS.items() if cfg.net == "mlp"}
@@ -107,8 +107,11 @@ def agrees(cfg: RunConfig, run: BrowserRun, torchs: Run) -> int:
 def same_frame(mine: Frame, theirs: Frame) -> None:
     """Checks that two engines measure the same on the same net."""
     assert mine.step == theirs.step
-    for name in ("sample_cosine", "dead_units", "head_input", "update_to_weight", "held_out_loss", "train_mode_loss"):
+    for name in ("sample_cosine", "dead_units", "update_to_weight", "held_out_loss", "train_mode_loss"):
         np.testing.assert_allclose(getattr(mine, name), getattr(theirs, name), rtol=1e-3, atol=1e-4, err_msg=name)
+    size, spread, _ = theirs.head_input
+    told = 3 if spread > 1e-3 * size else 2  # what rounding spreads has no directions
+    np.testing.assert_allclose(mine.head_input[:told], theirs.head_input[:told], rtol=1e-3, atol=1e-4)
     assert mine.held_out_accuracy == pytest.approx(theirs.held_out_accuracy, abs=0.01)
     assert set(mine.picture) == set(theirs.picture)
     for name in ("ten_names", "ten_blocks"):
