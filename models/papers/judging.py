@@ -174,15 +174,19 @@ def _block_means(loss: np.ndarray) -> np.ndarray:
 
 
 def steps_to_final_loss(traces: Sequence[Trace], others: Sequence[Trace]) -> np.ndarray:
-    """Steps to the final loss of another net, seed by seed, as a share of its own steps, (K,).
+    """Steps to the final loss of another net, seed by seed, as a share of the steps that it takes itself, (K,).
 
     The loss is reached after the first RECENT_ROWS losses with a mean of at most it; all steps count if there are none.
     """
-    shares = []
-    for trace, other in zip(traces, others, strict=True):
-        reached = np.flatnonzero(recent_losses(trace.loss) <= final_loss(other))
-        shares.append((reached[0] + RECENT_ROWS if len(reached) else len(trace.loss)) / len(other.loss))
-    return np.array(shares)
+
+    def steps(trace: Trace, level: float) -> int:
+        reached = np.flatnonzero(recent_losses(trace.loss) <= level)
+        return int(reached[0]) + RECENT_ROWS if len(reached) else len(trace.loss)
+
+    levels = [final_loss(other) for other in others]
+    return np.array([steps(*pair) for pair in zip(traces, levels, strict=True)]) / [
+        steps(*pair) for pair in zip(others, levels, strict=True)
+    ]
 
 
 def late_lesion_costs(values: Values, net: str) -> np.ndarray:

@@ -74,6 +74,11 @@ def ending(*losses: float) -> list[Trace]:
     return [replace(short(2), loss=np.full_like(short(2).loss, loss)) for loss in losses]
 
 
+def learning(late: int) -> list[Trace]:
+    """Ten losses that fall from 2 to 1 after so many of 25 steps."""
+    return [replace(short(2), loss=np.where(np.arange(25) < late, 2.0, 1.0))] * 10
+
+
 def fed(factor: float) -> SignalAtInit:
     """A signal of 30 layers that grows by this factor a layer, forward and back."""
     squares = np.tile(factor ** np.arange(31.0), (6, 1))
