@@ -207,7 +207,7 @@ def app_url() -> str:
 def with_last(page: str, query: Mapping[str, str]) -> Query:
     """A query that opens a part of a page, which otherwise stays as it was left; one that names nets stands alone."""
     names_nets = page == "compare" or query.keys() & knobs().keys()
-    return dict(query) if names_nets else _restored_query(page) | query
+    return dict(query) if names_nets else _restored_query(page) | dict(query)
 
 
 def _query() -> Query:
