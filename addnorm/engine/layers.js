@@ -36,6 +36,17 @@ export class Linear {
   }
 }
 
+// ReLU without a branch, which random signs would mispredict; whether all numbers are finite, since it is wrong of -Infinity.
+const rectify = (x, y, size) => {
+  let total = 0
+  for (let i = 0; i < size; i++) {
+    const positive = (x[i] + Math.abs(x[i])) / 2
+    y[i] = positive
+    total += positive
+  }
+  return Number.isFinite(total)
+}
+
 export class Activation {
   constructor(name, width) {
     this.isRelu = name === "relu"
@@ -48,17 +59,16 @@ export class Activation {
     const size = n * this.width
     this.x = x
     const y = (this.y = room(this.y, size))
-    if (this.isRelu) for (let i = 0; i < size; i++) y[i] = Math.max(x[i], 0)
-    else for (let i = 0; i < size; i++) y[i] = this.of(x[i])
+    if (!this.isRelu) for (let i = 0; i < size; i++) y[i] = this.of(x[i])
+    else if (!rectify(x, y, size)) for (let i = 0; i < size; i++) y[i] = Math.max(x[i], 0)
     return y
   }
 
   backward(g, n) {
     const { x, y } = this
     const size = n * this.width
-    if (this.isRelu) {
-      for (let i = 0; i < size; i++) if (y[i] <= 0) g[i] = 0
-    } else for (let i = 0; i < size; i++) g[i] *= this.slope(x[i], y[i])
+    if (this.isRelu) for (let i = 0; i < size; i++) g[i] *= Number(y[i] > 0)
+    else for (let i = 0; i < size; i++) g[i] *= this.slope(x[i], y[i])
     return g
   }
 }
