@@ -19,6 +19,7 @@ from models.spec.pairings import contrasting_pair
 
 TEXTS = Texts("playground")
 MAX_NAMED = 2  # changes that a button names
+SUBJECT = {"residual", "norm", "placement"}  # fields that the app is about
 
 
 @dataclass(frozen=True)
@@ -46,9 +47,9 @@ def next_step(view: View, came_from: RunConfig | None) -> NextStep:
 
 
 def _remedy(view: View) -> NextStep:
-    """The best change that was tried and helps a failed run."""
+    """The best change that was tried and helps a failed run: of residual or norm, if one of these does."""
     search = remedy_search(view)
-    for remedy, result in search.offers:
+    for remedy, result in sorted(search.offers, key=lambda offer: not SUBJECT.issuperset(offer[0].fields)):
         if _fits(view.cfg, remedy.fields):
             note = TEXTS("what would help", change=remedy.label, result=result)
             several = len(remedy.fields) > MAX_NAMED

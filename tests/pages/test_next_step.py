@@ -70,6 +70,12 @@ def test_every_verdict_has_a_step_that_can_be_taken(kind, tried):
             assert step.fields or step.page
 
 
+def test_a_norm_that_helps_is_tried_before_other_changes(tried):
+    cfg, trace = run(depth=24, norm="none", init_gain=2.0)
+    tried += [(Remedy("rate", {"lr": 0.001}), "helps"), (Remedy("layer norm", {"norm": "layer norm"}), "helps")]
+    assert next_step(View(cfg, trace, len(trace) - 1), None).label == "Try layer norm"
+
+
 def test_what_learned_is_asked_something_harder():
     cfg, trace = run(depth=4)
     end = View(cfg, trace, cfg.steps)
