@@ -4,6 +4,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.browser.page import PAGES, PHONE, address, laid_out, settled, until
+from tests.browser.test_access import in_both_themes
 
 QUESTION = "why layer norm not batch norm"
 
@@ -86,6 +87,12 @@ def test_hostile_words_are_answered_by_a_sentence(visitors, typed):
     field(page).fill(typed)
     expect(box(page).get_by_role("status")).to_contain_text(".")
     expect(box(page).locator("img")).to_have_count(0)
+
+
+def test_axe_finds_nothing_serious_in_the_open_search(visitors):
+    page = visitors("/glossary?q=loss+is+nan")
+    box(page).get_by_role("link").first.wait_for()
+    assert in_both_themes(page) == []
 
 
 def test_typed_letters_open_no_search_and_leave_the_page(visitors):
