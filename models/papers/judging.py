@@ -191,7 +191,7 @@ def steps_to_final_loss(traces: Sequence[Trace], others: Sequence[Trace]) -> np.
 
 def late_lesion_costs(values: Values, net: str) -> np.ndarray:
     """Mean rise of the loss without a block, over the last third of the blocks, (K,): of “net, lesions”, by seed."""
-    rises = [one.skipped_loss - one.loss for one in measures(values, f"{net}, lesions")]
+    rises = [measure.skipped_loss - measure.loss for measure in measures(values, f"{net}, lesions")]
     return np.array([float(of[-len(of) // 3 :].mean()) for of in rises])
 
 

@@ -9,10 +9,12 @@ from models.experiment import Judgement, Lines, Values, judge
 @judge("stream token")
 def unmoved(values: Values, *, margin: float) -> Judgement:
     """Whether the learned scalars of each net end within `margin` of 1 and 0."""
-    scalars = {name: one.gains.scalars.astype(float) for name, one in values.items()}  # (L, 2) each
+    scalars = {name: measure.gains.scalars.astype(float) for name, measure in values.items()}  # (L, 2) each
     stream, token = ({name: of[np.abs(of[:, at] - start).argmax(), at] for name, of in scalars.items()}
                      for at, start in enumerate((1.0, 0.0)))  # fmt: skip
-    holds = [abs(one - 1) < margin for one in stream.values()] + [abs(one) < margin for one in token.values()]
+    holds = [abs(scalar - 1) < margin for scalar in stream.values()] + [
+        abs(scalar) < margin for scalar in token.values()
+    ]
     table = {
         "net": list(scalars),
         "on the stream, furthest from 1": list(stream.values()),

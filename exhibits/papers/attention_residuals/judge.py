@@ -25,15 +25,20 @@ def even_over_depth(values: Values, *, statements: Statements) -> Judgement:
         for net, traces in values.items()
     }
     size, gradient = ({net: _decades(of) for net, of in by_net.items()} for by_net in (sizes, slopes))
-    one, other = "pre-norm", "attention residuals"
-    growth = np.log10(sizes[one][:, -1] / sizes[one][:, 0])
-    measured = [growth, size[one] - size[other], gradient[one] - gradient[other], ends[other] - ends[one]]
+    summed, attended = "pre-norm", "attention residuals"
+    growth = np.log10(sizes[summed][:, -1] / sizes[summed][:, 0])
+    measured = [
+        growth,
+        size[summed] - size[attended],
+        gradient[summed] - gradient[attended],
+        ends[attended] - ends[summed],
+    ]
     numbers = {
         "sizes": {net: float(10 ** of.mean()) for net, of in size.items()},
         "gradients": {net: float(10 ** of.mean()) for net, of in gradient.items()},
         "ends": means(ends),
     }
-    places = tuple(f"{site}" for site in values[one][0].sites)
+    places = tuple(f"{site}" for site in values[summed][0].sites)
     lines = Lines("Size after training", "RMS", {net: geometric_mean(of, 0) for net, of in sizes.items()}, places)
     return judge_statements(statements, measured, numbers, table=spread("loss", ends), lines=lines)
 

@@ -16,10 +16,10 @@ from models.papers.judging import (
 @judge("ends late missed")
 def hyper_connections(values: Values, *, statements: Statements) -> Judgement:
     """Final losses with one stream, four, and four whose weights each token shifts; the worth of late blocks."""
-    one, static, dynamic = nets = ("pre-norm", "hyper-connections", "dynamic hyper-connections")
+    single, static, dynamic = nets = ("pre-norm", "hyper-connections", "dynamic hyper-connections")
     ends = final_losses({net: values[net] for net in nets}, loss_of_guessing("book"))
-    late = {net: late_lesion_costs(values, net) for net in (one, static)}
-    measured = [ends[static] - ends[one], ends[dynamic] - ends[one], late[static] - late[one]]
+    late = {net: late_lesion_costs(values, net) for net in (single, static)}
+    measured = [ends[static] - ends[single], ends[dynamic] - ends[single], late[static] - late[single]]
     numbers = {"ends": means(ends), "late": means(late)}
     return judge_statements(
         statements, measured, numbers, table=spread("loss", ends), lines=training_lines(values, nets)

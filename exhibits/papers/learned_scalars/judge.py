@@ -13,7 +13,7 @@ def scalars_help(values: Values, *, statements: Statements) -> Judgement:
     """Final losses with learned scalars and without, and where these numbers are after training."""
     without, scaled = nets = ("pre-norm", "learned scalars")
     ends = final_losses({net: values[net] for net in nets}, loss_of_guessing("book"))
-    scalars = np.stack([one.gains.scalars for one in measures(values, f"{scaled}, health")]).astype(float)
+    scalars = np.stack([measure.gains.scalars for measure in measures(values, f"{scaled}, health")]).astype(float)
     stream, token = scalars[..., 0], scalars[..., 1]  # (K, L)
     sizes = _rms(token)
     measured = [ends[scaled] - ends[without], sizes, _rms(stream - 1), token.std(1) / sizes]
@@ -22,8 +22,8 @@ def scalars_help(values: Values, *, statements: Statements) -> Judgement:
     lines = Lines("Learned scalars after training", "mean of the seeds", of_block, blocks, "block", "linear")
     numbers = {
         "ends": means(ends),
-        "token": ", ".join(number(one) for one in token.mean(0)),
-        "stream": ", ".join(number(one) for one in stream.mean(0)),
+        "token": ", ".join(number(mean) for mean in token.mean(0)),
+        "stream": ", ".join(number(mean) for mean in stream.mean(0)),
     }
     return judge_statements(statements, measured, numbers, table=spread("loss", ends), lines=lines)
 

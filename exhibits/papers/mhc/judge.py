@@ -14,7 +14,9 @@ def identity_restored(values: Values, *, statements: Statements) -> Judgement:
     trained = {name: traces for name, traces in values.items() if ", mixing" not in name}
     ends = final_losses(trained, loss_of_guessing("digits"))
     mixings = {net: measures(values, f"{net}, mixing") for net in nets}
-    gains = {net: np.stack([np.maximum(one.forward, one.backward) for one in of]) for net, of in mixings.items()}
+    gains = {
+        net: np.stack([np.maximum(mixing.forward, mixing.backward) for mixing in of]) for net, of in mixings.items()
+    }
     last = {net: of[:, -1] for net, of in gains.items()}
     measured = [last[free], last[bound], ends[f"{bound}, off"] - ends[f"{free}, off"], ends[bound] - ends[free]]
     lines = {net: np.concatenate([[1.0], of.mean(0)]) for net, of in gains.items()}

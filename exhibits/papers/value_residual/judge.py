@@ -22,7 +22,9 @@ def less_data(values: Values, *, statements: Statements) -> Judgement:
     plain, mixed = nets = ("plain values", "value residual")
     ends = final_losses({net: values[net] for net in nets}, loss_of_guessing("book"))
     share = steps_to_final_loss(values[mixed], values[plain])
-    entropy = {net: np.array([one.entropy[-1] for one in measures(values, f"{net}, attention")]) for net in nets}
+    entropy = {
+        net: np.array([measure.entropy[-1] for measure in measures(values, f"{net}, attention")]) for net in nets
+    }
     measured = [ends[mixed] - ends[plain], share, entropy[mixed] - entropy[plain]]
     numbers = {"ends": means(ends), "steps": f"{share.mean():.0%}", "entropy": means(entropy)}
     return judge_statements(
