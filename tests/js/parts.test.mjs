@@ -16,6 +16,7 @@ const opened = (placeOf, milliseconds) => {
     id: "loss",
     checkVisibility: () => true,
     matches: () => false,
+    closest: () => null,
     getBoundingClientRect: () => ({ top: placeOf(now) }),
   }
   const pane = {

@@ -19,7 +19,7 @@ def rotation(_replays: Replays, cfg: RunConfig, *, step: int) -> Work[Rotation]:
     run = Run(cfg, probe=False, frames=False)
     first = step - max(1, math.ceil(SHARE * step))
     yield from rescale_progress(train_to(run, first), 0.0, 1 - SHARE)
-    matrices = [p for p in run.model.stream.blocks.parameters() if p.ndim > 1]
+    matrices: list[Tensor] = [p for p in run.model.stream.blocks.parameters() if p.ndim > 1]
     squares, lengths = torch.zeros(2, len(matrices), dtype=torch.float64)
     while run.step < step and not run.done:
         before = [p.detach().clone() for p in matrices]
