@@ -33,7 +33,7 @@ if not projector.is_on():
     )
     with top:
         settings_button()
-        draw_presets(cfg)
+        draw_presets()
 page.draw()
 if not projector.is_on():
     page.draw_details(cfg)

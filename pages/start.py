@@ -10,9 +10,9 @@ from components.start.ways import draw_way_to_story, draw_ways
 from components.start.words import TEXTS, conclusion
 from models.lessons.stops import questions_of
 
-st.title(TEXTS.title, anchor=False)
 state = following.shown_state()
 is_plain_visit = state is None and not projector.is_on()
+st.title(TEXTS.title, anchor=False, help=TEXTS("how to read") if is_plain_visit else None)
 if state is not None and state.open_questions:
     board.draw_question(state, TEXTS("question"), cells.draw_shown_cells)
 else:

@@ -253,7 +253,8 @@ export class Chart {
   updateSentence(moment, log) {
     const { sentence, explains_end: explainsEnd, placeholder } = this.panel
     const endReason = explainsEnd && log?.endReason(moment.shown)
-    setText(this.sentence, endReason || log?.sentence(sentence, moment.shown) || placeholder)
+    const isTold = this.panel.scrubs && !moment.furthest && !moment.playing // behind "why", beside the verdict
+    setText(this.sentence, endReason || (!isTold && log?.sentence(sentence, moment.shown)) || placeholder)
     this.sentence.classList.toggle("lost", Boolean(endReason))
   }
 

@@ -548,6 +548,7 @@ class Player {
     const changed = state !== this.drawnState || logs.some((log) => log.changedFrom <= furthest + 1)
     if (changed) for (const log of logs) log.changedFrom = Infinity
     for (const panel of this.panels.values()) if (changed || (playing && panel.isAnimated)) this.stale.add(panel)
+      about: this.about().map(translate).join(" · "),
     this.drawnState = state
   }
 
@@ -599,21 +600,34 @@ class Player {
     })
   }
 
-  // Writes the status line (step, speed, device, what is awaited) and the errors.
+  // What does not change while the runs are trained: device, size, and what the page says of them.
+  about() {
+    const { active: logs, data } = this
+    const trained = !logs.some((log) => log.isRecording) && logs.find(({ state }) => state.device)?.state
+    const facts = trained ? [trained.device] : []
+    if (trained && logs.length === 1) facts.push(`${trained.parameters.toLocaleString("en")} parameters`)
+    return [...facts, ...data.facts]
+  }
+
+  // Whether a verdict tells these behind "why".
+  get hasReasons() {
+    const [log, ...others] = this.active
+    return !others.length && !log.isRecording && [...this.panels.values()].some((panel) => panel instanceof Headline)
+  }
+
+  // Writes the status line (step, speed, what is awaited, and what no verdict tells) and the errors.
   /** @param {Moment} moment */
   showStatus(moment) {
     const { active: logs, playhead, data } = this
     const states = logs.map((log) => log.state)
     const recorded = logs.filter((log) => log.isRecording)
-    const facts = [`step ${moment.shown} of ${Math.max(...logs.map((log) => log.last))}`]
+    const isNew = !moment.furthest && !moment.playing
+    const facts = isNew ? [] : [`step ${moment.shown} of ${Math.max(...logs.map((log) => log.last))}`]
     facts.push(...recorded.map((log) => log.decoder.facts(data.status_words)).filter(Boolean))
     const rate = states.reduce((sum, state) => sum + state.rate, 0)
     const together = logs.length > 1 ? " together" : ""
     if (rate) facts.push(`${brief(rate)} step${brief(rate) === "1" ? "" : "s"}/s${together}`)
-    const trained = !recorded.length && states.find((state) => state.device)
-    if (trained) facts.push(trained.device)
-    if (trained && logs.length === 1) facts.push(`${trained.parameters.toLocaleString("en")} parameters`)
-    facts.push(...data.facts)
+    if (!this.hasReasons) facts.push(...this.about())
     if (states.some((state) => state.unsaved))
       facts.push("the server cannot write to its disk: this run is kept in memory")
     const progress = this.progressFact(states, recorded.length < logs.length)
@@ -650,7 +664,7 @@ class Player {
     badge.className = `player-badge ${kind}`
     badge.textContent = translate(kind === "measured" ? "measured live" : kind)
     badge.title = this.data.badge_help[kind]
-    this.status.replaceChildren(`${text} · `, badge)
+    this.status.replaceChildren(text && `${text} · `, badge)
   }
 
   endingText() {

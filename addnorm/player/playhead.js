@@ -12,6 +12,7 @@
  * @property {boolean} playing
  * @property {boolean} [calm] whether the viewer prefers reduced motion
  * @property {boolean} [alone] whether only one run moves, that of a scene
+ * @property {string} [about] what does not change while the runs are trained
  * @property {number} [time] seconds on the clock of the page; undefined for a chart without a player
  */
 

@@ -183,7 +183,7 @@ class Net {
       : `${block} of ${this.journey.blocks.at(-1)}`
     const parts = [place, answers && `${rightCount} right`, this.age].filter(Boolean)
     const caption = parts.map(translate).join(" · ")
-    setText(this.caption, covered ? "at the input: what will they do?" : caption)
+    setText(this.caption, covered ? "at the input" : caption)
   }
 
   // Returns the places of the samples at several positions up to this one: those of a trail, or all with reduced motion.

@@ -24,6 +24,7 @@ export class Headline {
     this.verdict = appendElement(this.reasons, "p")
     this.hint = appendElement(this.reasons, "p")
     this.note = appendElement(this.reasons, "p")
+    this.about = appendElement(this.reasons, "p")
     this.help = appendElement(this.reasons, "p")
     this.why.setAttribute("aria-controls", this.reasons.id)
     this.why.onclick = () => this.unfold(this.reasons.hidden)
@@ -63,7 +64,8 @@ export class Headline {
     this.next.classList.toggle("stale", moment.playing || (!this.next.disabled && step !== this.panel.next_step))
     setText(this.brief, brief || verdict)
     setText(this.verdict, brief && verdict)
-    setText(this.hint, step === 0 ? this.panel.hint : "")
+    setText(this.hint, step === 0 ? [log?.sentence("loss", 0), this.panel.hint].filter(Boolean).join(" ") : "")
+    setText(this.about, moment.logs.filter(({ beside }) => !beside).length === 1 ? moment.about : "")
     this.keepHeight(this.el)
     this.keepHeight(this.reasons)
   }

@@ -26,7 +26,7 @@ from models.spec.budget import budget_refusal
 from models.spec.pairings import differing_fields, incomparable_charts
 from models.trace import Trace
 
-PATHS_TITLE = "Ten unseen samples on their way through the blocks"
+PATHS_TITLE = "Ten unseen samples, block by block"
 HALF = SPANNED // 2
 CHART_HEIGHT = 280  # pixels
 PATHS_HEIGHT = 190  # pixels

@@ -17,7 +17,7 @@ TEXT_NOTE = (
 
 def sample_paths_panel(height: int, span: int = COLUMNS) -> SamplePaths:
     """The paths of ten held-out samples through the net of a page with one run."""
-    title = "Ten unseen samples on their way through the blocks"
+    title = "Ten unseen samples, block by block"
     return SamplePaths(title, span=span, labels=["Ten unseen samples"], height=height)
 
 

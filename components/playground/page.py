@@ -49,9 +49,9 @@ REFUSED: Key[tuple[RunConfig | None, str]] = Key("playground_refused", (None, ""
 LAST_NORM = Key("playground_norm", RunConfig.norm)  # that the net had when it last had one
 # What the drawing of the net changes: what hides each part, and its name in the hint.
 TOUCH = {
-    "residual": (("residual",), "the residual line"),
-    "norm": (("norm",), "a norm"),
-    "out": (("overrides",), "a block"),
+    "residual": (("residual",), "residual"),
+    "norm": (("norm",), "norm"),
+    "out": (("overrides",), "block"),
     "own": (("overrides", "residual"), ""),
     "depth": (("depth",), ""),
 }

@@ -83,7 +83,7 @@ def answers_panel(cfg: RunConfig) -> Panel:
     if kind == "text":
         return text_panel()
     if kind == "image":
-        return Digit("Ten unseen digits, as the net reads them", which=list(range(10)))
+        return Digit("Ten unseen digits", which=list(range(10)))
     return Chart(ANSWERS[kind], span=COLUMNS, sentence="answers", height=ANSWERS_HEIGHT)
 
 

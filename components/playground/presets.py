@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from components.controls import panel, shown_config
+from components.controls import panel
 from components.shell import session
 from components.shell.address import put, reapply_widgets
 from models.content import Texts
@@ -26,18 +26,14 @@ def preset_hint(cfg: RunConfig) -> str:
     return hint if panel.shows_arrangements(knobs()) else ""
 
 
-def draw_presets(cfg: RunConfig) -> None:
-    """Draws the row of presets, unless a link hides what they set."""
-    if not panel.shows_arrangements(knobs()):
-        return
-    put({KEY: next((name for name, preset in PRESETS.items() if preset == cfg), None)})
-    st.pills("Presets", list(PRESETS), key=KEY, on_change=_adopt, persist_state="session", label_visibility="collapsed")
+def draw_presets() -> None:
+    """Draws the menu of presets, unless a link hides what they set."""
+    if panel.shows_arrangements(knobs()):
+        st.menu_button("Presets", list(PRESETS), key=KEY, on_click=_adopt)
 
 
 def _adopt() -> None:
     reapply_widgets()
-    if panel.assemble()[0] not in (None, shown_config.last_good()):
-        return  # another control was moved, and the browser repeats the preset that it knew
     preset = PRESETS.get(str(session.widget_value(KEY)))
     if preset is not None:
         put({name: getattr(preset, name) for name in knobs()})

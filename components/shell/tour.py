@@ -35,7 +35,7 @@ STOPS = {
 # Texts of its line: position and task on the first page and on others, or that all is done; links to the next step,
 # after a break, and to leave.
 WORDS = {
-    "first": "Five-minute tour, {} of {}: {}",
+    "first": "Five-minute tour, {} of {}",
     "where": "Tour, {} of {}: {}",
     "done": "The tour is done. Go on with the labs, claims and papers.",
     "next": "Next: {}",

@@ -106,7 +106,9 @@ def test_a_run_whose_tab_was_closed_is_trained_no_further_and_its_log_is_kept(vi
     waiting.until(lambda: not server.health()["training"], "the end of a run that nobody looks at")
     page = drawn(visitors(LONG, server=server.url))
     assert button(page, "Train").is_visible()
-    expect(status(page)).to_contain_text("parameters")  # which are known of a log that is there
+    expect(page.locator(".player-reasons").first).to_contain_text(
+        "parameters"
+    )  # which are known of a log that is there
     press(page, "Train")
     until_step(page, 5 * seen + 1)  # what was computed before and after the tab was closed
     assert "done" not in status(page).inner_text()

@@ -62,16 +62,24 @@ def test_a_verdict_is_a_line_and_the_rest_unfolds(visitors):
     expect(verdict).to_have_text(re.compile(r"^Collapsed: all digits look the same by block \d+\.$"))
     expect(reasons).to_be_hidden()
     expect(page.get_by_role("main")).not_to_contain_text("the loss stays")  # which nobody has seen yet
+    expect(status(page)).to_have_text("measured live")
+    expect(page.locator(".pinned .player-sentence")).to_have_text("")
     why.focus()
     page.keyboard.press("Enter")
     expect(why).to_have_attribute("aria-expanded", "true")
-    for words in ("Step 0 · Collapsed: all samples look", "Look at the ten digits", "A verdict judges"):
+    told = (
+        "Step 0 · Collapsed: all samples look",
+        "not trained yet, loss 3.29; chance is 2.30",
+        "Look at the ten digits",
+    )
+    for words in (*told, "parameters · seed 0", "A verdict judges"):
         expect(reasons).to_contain_text(words)
     height = reasons.bounding_box()["height"]
     press(page, "Step")
     expect(reasons).to_contain_text("Step 1 · ")
     expect(reasons).not_to_contain_text("Look at")
     assert reasons.bounding_box()["height"] == height, "nothing below moves"
+    expect(status(page)).to_contain_text("step 1 of 300")
     why.click()
     expect(reasons).to_be_hidden()
 
