@@ -233,7 +233,7 @@ const FILL = {
 
 // Whether this viewer has seen any training. Before, charts show none, even if the run has been trained.
 /** @param {Pick<Moment, "furthest" | "playing">} moment */
-export const hasStarted = ({ furthest, playing }) => Boolean(furthest || playing)
+const hasStarted = ({ furthest, playing }) => Boolean(furthest || playing)
 
 // Fills the step into a name. With null, for a moving playhead, it fills in "now": plotly would lay out a changing legend
 // in every frame.

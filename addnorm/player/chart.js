@@ -1,6 +1,6 @@
 // A chart of the player: a sentence, a figure drawn by plotly, and a table.
 
-import { fillFigure, hasStarted, withSpelledNumbers } from "./bind.js"
+import { fillFigure, withSpelledNumbers } from "./bind.js"
 import { describeFigure } from "./describe.js"
 import { setText, translate } from "./dom.js"
 import { labelFigure } from "./label.js"
@@ -223,7 +223,7 @@ export class Chart {
       if (!isAvailable) return
     }
     if (panel.sentence) this.updateSentence(moment, log)
-    const figure = panel.figure ?? (hasStarted(moment) && log?.frame(moment.shown)?.picture)
+    const figure = panel.figure ?? log?.frame(moment.shown)?.picture
     // The picture of the last net stays, faded, until the first row of another net arrives.
     const own = moment.logs.filter(({ beside }) => !beside)
     const isAwaited = Boolean(this.figure) && own.length > 0 && own.every(({ length }) => !length)

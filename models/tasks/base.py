@@ -42,9 +42,9 @@ class TaskData(ABC):
     def picture(self, predict: Predict) -> Picture:
         """The net's predictions, for the chart of this kind of task. Depends on the weights alone."""
 
-    def first_picture(self, _predict: Predict) -> Picture:
+    @abstractmethod
+    def first_picture(self, predict: Predict) -> Picture:
         """The part of the picture shown before training; kept cheap, because every change of a control computes it."""
-        return {}
 
     def class_name(self, target: int) -> str:
         return str(target)

@@ -15,6 +15,7 @@ from models.tasks.base import HELD_OUT_SEED, Picture, Predict, TaskData, to_devi
 
 HELD_OUT = 300  # points
 GRID = 48  # grid points per axis of the picture
+FIRST_GRID = 24  # of the one before training
 EXTENT = 1.2  # the picture spans -EXTENT to EXTENT on both axes
 
 
@@ -92,15 +93,23 @@ class Points(TaskData):
         `grid` (GRID, GRID) is the most likely class and `confidence` its probability, at x = axis[j] and y = axis[i]
         for entry (i, j). `points` (HELD_OUT, 2) have `labels`; `extent` is [low, high] of both axes.
         """
-        axis = torch.linspace(-EXTENT, EXTENT, GRID)
+        return self._plane(predict, GRID)
+
+    def first_picture(self, predict: Predict) -> Picture:
+        """The same as `picture`, on a coarser grid."""
+        return self._plane(predict, FIRST_GRID)
+
+    def _plane(self, predict: Predict, side: int) -> Picture:
+        """The picture with `side` grid points per axis."""
+        axis = torch.linspace(-EXTENT, EXTENT, side)
         grid_y, grid_x = torch.meshgrid(axis, axis, indexing="ij")
         plane = torch.stack((grid_x, grid_y), dim=-1).reshape(-1, 1, 2) * self.scale
         confidence, guess = predict(plane.to(self.device))[:, 0].softmax(-1).max(-1)
         x, y = self.held_out
         return {
             "kind": "points",
-            "grid": guess.reshape(GRID, GRID).cpu().numpy().astype(np.int8),
-            "confidence": confidence.reshape(GRID, GRID).cpu().numpy(),
+            "grid": guess.reshape(side, side).cpu().numpy().astype(np.int8),
+            "confidence": confidence.reshape(side, side).cpu().numpy(),
             "axis": axis.numpy(),
             "extent": [-EXTENT, EXTENT],
             "points": (x[:, 0] / self.scale).cpu().numpy(),

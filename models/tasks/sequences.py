@@ -102,3 +102,6 @@ class Sequences(TaskData):
             "target": np.where(has_loss, target, -1).astype(np.int8),
             "guess": np.where(has_loss, guess, -1).astype(np.int8),
         }
+
+    def first_picture(self, predict: Predict) -> Picture:
+        return self.picture(predict)

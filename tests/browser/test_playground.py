@@ -6,7 +6,8 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from models.spec import TASKS
+from models.spec import TASKS, RunConfig
+from models.training import profile_at_init
 from tests.browser.page import (
     NAMES,
     PHONE,
@@ -61,9 +62,9 @@ def test_a_verdict_is_a_line_and_the_rest_unfolds(visitors):
     reasons = page.locator(".player-reasons").first
     expect(verdict).to_have_text(re.compile(r"^Collapsed: all digits look the same by block \d+\.$"))
     expect(reasons).to_be_hidden()
-    expect(page.get_by_role("main")).not_to_contain_text("the loss stays")  # which nobody has seen yet
     expect(status(page)).to_have_text("measured live")
     expect(page.locator(".pinned .player-sentence")).to_have_text("")
+    expect(page.get_by_role("main")).not_to_contain_text("the loss stays")  # which nobody has seen yet
     why.focus()
     page.keyboard.press("Enter")
     expect(why).to_have_attribute("aria-expanded", "true")
@@ -78,8 +79,8 @@ def test_a_verdict_is_a_line_and_the_rest_unfolds(visitors):
     press(page, "Step")
     expect(reasons).to_contain_text("Step 1 · ")
     expect(reasons).not_to_contain_text("Look at")
-    assert reasons.bounding_box()["height"] == height, "nothing below moves"
     expect(status(page)).to_contain_text("step 1 of 300")
+    assert reasons.bounding_box()["height"] == height, "nothing below moves"
     why.click()
     expect(reasons).to_be_hidden()
 
@@ -108,6 +109,24 @@ def test_net_loss_answers_and_profiles_share_the_first_screen(visitors):
     assert chart(page, "Loss").evaluate("el => el._fullLayout._size.h") >= 110
     for name in PROFILES:
         expect(chart(page, name)).to_be_in_viewport(ratio=1 / 4)
+
+
+def test_an_untrained_net_answers_about_points(visitors):
+    page = drawn(visitors(link(task="spiral", seed=61)), "Decision regions")
+    says = "el => el.data.filter(({ type }) => type === 'heatmap').map(({ z }) => z.map((row) => row.map((one) => one !== null)))"
+    frame = profile_at_init(RunConfig(depth=4, width=16, batch=16, steps=60, task="spiral", seed=61)).frames[0]
+    grid = frame.picture["grid"]
+    regions = chart(page, "Decision regions").evaluate(says)
+    assert regions == [(grid == label).tolist() for label in range(3)]
+
+
+def test_an_untrained_transformer_answers_a_sequence(visitors):
+    title = "Input, target and answer"
+    page = drawn(visitors(link(task="recall", net="transformer", seed=62)), title)
+    cfg = RunConfig(depth=4, width=16, batch=16, steps=60, task="recall", net="transformer", seed=62)
+    guesses = profile_at_init(cfg).frames[0].picture["guess"][0]
+    rows = chart(page, title).evaluate("el => el.data[0].text")
+    assert [int(cell.split("<br>")[0]) for cell in rows[3] if cell] == guesses[guesses >= 0].tolist()
 
 
 def test_a_phone_shows_net_train_loss_answers_and_profiles_in_this_order(visitors):

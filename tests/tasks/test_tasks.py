@@ -273,6 +273,18 @@ def test_digit_mistakes_are_shown_the_most_confident_first():
     assert picture["confidence"] == sorted(picture["confidence"], reverse=True)
 
 
+@pytest.mark.parametrize("name", POINTS)
+def test_before_training_a_coarser_plane_shows_the_answers(name):
+    data = task_of(name, net="mlp")
+    weights = torch.randn(2, TASKS[name].classes, generator=torch.Generator().manual_seed(0))
+    whole, first = data.picture(lambda x: x @ weights), data.first_picture(lambda x: x @ weights)
+    assert len(first["axis"]) < len(whole["axis"])
+    plane = np.stack(np.meshgrid(first["axis"], first["axis"]), axis=-1) @ weights.numpy()
+    assert np.array_equal(first["grid"], plane.argmax(-1))
+    for key in ("kind", "extent", "points", "labels"):
+        assert np.array_equal(first[key], whole[key])
+
+
 @pytest.mark.parametrize("name", SEQUENCES)
 def test_a_net_that_knows_the_answers_is_shown_to_know_them(name):
     data = task_of(name)
