@@ -109,7 +109,8 @@ dominant-baseline:central}}
 .block-diagram .caption{{text-anchor:start}}
 .block-diagram .wire{{stroke:currentColor;stroke-width:2}}.block-diagram .skip{{stroke:{SIGNAL};stroke-width:5}}
 .block-diagram .stream{{stroke:{SIGNAL};stroke-width:2.5}}.block-diagram .dot{{fill:currentColor}}
-.block-diagram .reach{{stroke:transparent;stroke-width:18}}
+.block-diagram .reach{{stroke:transparent;stroke-width:18}}.block-diagram .wide{{stroke-width:36}}
+.block-diagram .target{{fill:none;stroke:none!important;pointer-events:all}}
 .block-diagram [data-box]:is(:hover,[aria-pressed="true"],:focus-visible) .skip{{stroke-width:8}}
 .block-diagram .norm{{fill:{NORM}33;stroke:{NORM};stroke-width:2.5}}
 .block-diagram .branch{{fill:{WEIGHTS}26;stroke:{WEIGHTS};stroke-width:2}}
@@ -130,6 +131,7 @@ dominant-baseline:central}}
 .diagram-nets .block-diagram text{{font-size:12px}}
 .diagram-place>.diagram-phone{{display:none}}
 @media(max-width:640px){{.diagram-place>.diagram-phone{{display:block}}.diagram-phone+.block-diagram{{display:none}}}}
+@media(pointer:coarse){{.diagram-place>.diagram-fingers{{display:block}}.diagram-fingers+.block-diagram{{display:none}}}}
 """
 SCALARS = "λ x + μ x₀"  # what a block with learned scalars reads
 IN_ATTENTION = ("rotary", "relative bias", "alibi")  # position encodings inside attention
@@ -163,11 +165,13 @@ def show_svg(svg: str, key: str) -> None:
     _component(key=key, data={"svg": svg})
 
 
-def show_buttons(svg: str, chosen: str, *, key: str, on_touch: Callable[[], None]) -> None:
+def show_buttons(svg: str, chosen: str, *, key: str, on_touch: Callable[[], None], for_fingers: str) -> None:
     """Draws an SVG whose groups with `data-box` are buttons; the button `chosen` is pressed.
 
-    A press calls `on_touch`; the attribute `touched` of the widget's value is then the name of the box.
+    `for_fingers`: the SVG that stands in its place on a phone and where there is no mouse. A press calls `on_touch`;
+    the attribute `touched` of the widget's value is then the name of the box.
     """
+    svg = f'<div class="diagram-phone diagram-fingers">{for_fingers}</div>{svg}'
     _component(key=key, data={"svg": svg, "chosen": chosen}, on_touched_change=on_touch)
 
 

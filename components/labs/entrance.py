@@ -52,6 +52,9 @@ FALLBACK_BOXES = {
     "cross-attention": "masked attention",
 }
 DRAWING_SIZE = Size(box_height=25, letter_width=7.4, padding=14, add_radius=10)
+FINGER = (
+    56  # of the drawing for fingers, whose scale on a phone of 360 pixels is 0.8: the least side of what is pressed
+)
 # Lengths of the drawing, in pixels.
 COLUMN_WIDTH = 206
 BOX_GAP = 8  # between the boxes of a column
@@ -91,9 +94,10 @@ def draw() -> None:
         settings = form.draw(TransformerMap, KEY, only=["net", "norm"])
     drawn = stacks(settings.norm, decoder_only=settings.net == DECODER_ALONE)
     svg, boxes = transformer_svg(drawn)
+    for_fingers, _ = transformer_svg(drawn, FINGER)
     box = settings.box if settings.box in boxes else FALLBACK_BOXES[settings.box]
     with map_column:
-        show_buttons(svg, box, key=MAP_KEY, on_touch=_choose_box)
+        show_buttons(svg, box, key=MAP_KEY, on_touch=_choose_box, for_fingers=for_fingers)
     with text_column:
         st.subheader(box[:1].upper() + box[1:], anchor=False)
         st.markdown(TEXTS(box))
@@ -131,13 +135,16 @@ def counts_sentence(drawn: list[MapStack]) -> str:
     return TEXTS("counts", final=more, **counts)
 
 
-def transformer_svg(drawn: list[MapStack]) -> tuple[str, list[str]]:
-    """The SVG of the stacks side by side, read upwards, and the names of its boxes."""
+def transformer_svg(drawn: list[MapStack], target: int = 0) -> tuple[str, list[str]]:
+    """The SVG of the stacks side by side, read upwards, and the names of its boxes.
+
+    `target`: the least side of what is pressed, in pixels of the drawing.
+    """
     drawing = Drawing(size=DRAWING_SIZE)
     columns = []
     for i, stack in enumerate(drawn):
         is_last = stack is drawn[-1]
-        column = _Column(drawing, COLUMN_WIDTH * (i + 0.5), 1 if is_last else -1)
+        column = _Column(drawing, COLUMN_WIDTH * (i + 0.5), 1 if is_last else -1, target)
         column.draw_stack(stack, is_last=is_last)
         columns.append(column)
     if len(columns) > 1:
@@ -154,10 +161,11 @@ def transformer_svg(drawn: list[MapStack]) -> tuple[str, list[str]]:
 class _Column:
     """A stack drawn upwards from y = 0 around `x`, its residuals on the `side` (-1 left, 1 right)."""
 
-    def __init__(self, drawing: Drawing, x: float, side: int) -> None:
+    def __init__(self, drawing: Drawing, x: float, side: int, target: int) -> None:
         self.drawing = drawing
         self.x = x
         self.side = side
+        self.target = target
         self.y = FIRST_Y
         self.names: list[str] = []
         self.cross_attention_y = 0.0
@@ -202,7 +210,8 @@ class _Column:
         def draw_line() -> None:
             for kind in ("skip", "reach"):  # the second is invisible and wide enough for a finger
                 for (x1, y1), (x2, y2) in pairwise(corners):
-                    self.drawing.wire(x1, y1, x2, y2, kind)
+                    is_wide = self.target and kind == "reach" and x1 == x2
+                    self.drawing.wire(x1, y1, x2, y2, "reach wide" if is_wide else kind)
 
         self._draw_button("residual", draw_line)
 
@@ -215,27 +224,40 @@ class _Column:
         self.drawing.text(words, self.x, self.y, "side")
         self.y -= ABOVE_TEXT
 
+    def _draw_gap(self, height: float) -> None:
+        """Draws the wire to a part of a height, so long that what is pressed has its room."""
+        self._draw_wire(max(BOX_GAP, self.target - height))
+
+    def _draw_target(self, x: float, y: float, width: float = 0) -> None:
+        """Draws an invisible rectangle around (x, y) that is large enough for a finger."""
+        if self.target:
+            width = max(width, self.target)
+            corner = f'x="{x - width / 2:.0f}" y="{y - self.target / 2:.0f}"'
+            self.drawing.parts.append(f'<rect class="target" {corner} width="{width:.0f}" height="{self.target}"/>')
+
     def _draw_box(self, name: str, kind: str) -> None:
-        self._draw_wire(BOX_GAP)
+        self._draw_gap(DRAWING_SIZE.box_height)
         self.y -= DRAWING_SIZE.box_height
         middle = self.y + DRAWING_SIZE.box_height / 2
 
         def draw_rect() -> None:
             self.drawing.rect(name, self.x - BOX_REACH, middle, 2 * BOX_REACH, kind)
+            self._draw_target(self.x, middle, 2 * BOX_REACH)
 
         self._draw_button(name, draw_rect)
 
     def _draw_add(self, name: str) -> None:
         """Draws a circle that adds the positions or a residual."""
-        self._draw_wire(BOX_GAP)
         drawing = self.drawing
         radius = DRAWING_SIZE.add_radius
+        self._draw_gap(2 * radius)
         self.y -= 2 * radius
         middle = self.y + radius
         drawing.x = self.x
 
         def draw_circle() -> None:
             drawing.add(middle)
+            self._draw_target(self.x, middle)
             if name == "positions":
                 drawing.wire(self.x + radius, middle, self.x + POSITIONS_WIRE, middle)
                 drawing.text(name, self.x + POSITIONS_TEXT, middle, "side")
@@ -250,6 +272,7 @@ class _Column:
 
         def draw_rect() -> None:
             self.drawing.rect("× N", left, end, REPEAT_BOX_WIDTH, "head plain")
+            self._draw_target(left + REPEAT_BOX_WIDTH / 2, end)
 
         self._draw_button("× N", draw_rect)
 
