@@ -92,7 +92,7 @@ export class StackPanel {
     this.measured = this.legendKey = undefined
     if (!keepsScale) this.rescale()
     this.group.style.setProperty("--height", `${panel.height}px`)
-    this.group.setAttribute("aria-label", panel.title)
+    this.group.setAttribute("aria-label", translate(panel.title))
     this.group.classList.toggle("opens", panel.diagrams.length > 0 && !panel.net)
     if (panel.net) this.declareNet(panel.net)
     this.open(Math.min(this.shown, panel.blocks.length - 1))
@@ -100,7 +100,7 @@ export class StackPanel {
     const buttons = panel.blocks.map(({ name }, index) => {
       const button = document.createElement("button")
       button.type = "button"
-      button.setAttribute("aria-label", name) // until there are numbers
+      button.setAttribute("aria-label", translate(name)) // until there are numbers
       button.onclick = () => {
         this.setFocus(index)
         if (this.panel.net?.out) this.control.toggleBlock(this.panel.blocks[index].block)
@@ -288,7 +288,7 @@ export class StackPanel {
   // What the button of a block says.
   label(index) {
     const { out } = this.panel.blocks[index]
-    return `${this.blockText(index)}${this.panel.net?.out ? `; ${out ? "put it back" : "take it out"}` : ""}`
+    return translate(`${this.blockText(index)}${this.panel.net?.out ? `; ${out ? "put it back" : "take it out"}` : ""}`)
   }
 
   // Puts the controls where the drawing is, and says what happened before training or, once it was watched, in it.

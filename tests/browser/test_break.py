@@ -208,9 +208,9 @@ def test_the_story_ends_at_the_net(visitors):
     expect(page.get_by_role("heading", name="Break it yourself")).to_be_in_viewport()
 
 
-def test_a_depth_is_read_out_in_the_page_s_language(visitors):
-    page = settled(visitors("/?part=break&lang=zh&depth=2"))
-    edge = page.get_by_role("slider", name="深度")
+def test_a_drawing_speaks_the_page_s_language(visitors):
+    page = settled(visitors("/playground?lang=zh&depth=2"))
+    edge = control(page, "slider", "深度")
     expect(edge).to_have_attribute("aria-valuetext", "2 个块")
     edge.press("ArrowLeft")
     expect(edge).to_have_attribute("aria-valuetext", "1 个块")
@@ -242,6 +242,11 @@ def test_an_opened_block_has_its_own_residual(visitors):
     opener.focus()
     page.keyboard.press("Enter")
     expect(page.get_by_role("img", name="Block diagram: mlp, pre-norm")).to_be_in_viewport(ratio=0.99)
+    control(page, "button", "第 1 块").click()
+    own = control(page, "switch", "第 1 块的残差")
+    expect(control(page, "button", re.compile("^第 1 块：信号 [^a-z]*有残差；取出$"))).to_have_count(1)
+    own.click()
+    expect(control(page, "button", re.compile("没有残差；取出$"))).to_have_count(1)
     block(page, 5).hover()
     control(page, "switch", "residual of block 5").click()
     shows(page, RunConfig(depth=8, overrides=((5, "residual", False),)))
