@@ -179,10 +179,11 @@ class Trainer:
                 question = self._results.open_questions.get(question_message(OPENED, cfg, {"seeds": seeds})["key"])
                 wait = max(0.0, wait - (time.monotonic() - question.asked_at)) if question else wait
                 answer = self.ask(OPENED, cfg, wait, owner, seeds=seeds)
-                if answer is None or answer.error:
-                    return Answer(None, answer.error) if answer else None
-                self._results.answers.pop(question_message(OPENED, cfg, {"seeds": seeds})["key"], None)  # in the log
-                log.read()
+                if answer is not None and answer.error:
+                    return Answer(None, answer.error)
+                if answer is not None:  # else it has not come, or another thread that waited has taken it
+                    self._results.answers.pop(question_message(OPENED, cfg, {"seeds": seeds})["key"], None)
+                    log.read()
             return Answer(log) if log.length else None
 
     def leave(self, session: str) -> None:

@@ -12,6 +12,7 @@ import subprocess
 import sys
 import tracemalloc
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -209,6 +210,13 @@ def test_an_absent_device_is_refused_in_a_sentence(worker: Trainer) -> None:
 
 
 # Questions
+
+
+def test_all_who_open_a_log_at_once_get_it(worker: Trainer) -> None:
+    cfg = replace(SMALL, seed=32)
+    with ThreadPoolExecutor(8) as crowd:
+        answers = list(crowd.map(lambda _: answered(worker.open_log(cfg, wait=PATIENCE)), range(8)))
+    assert [answer.value.length for answer in answers] == [1] * 8
 
 
 def test_the_profile_is_row_0_of_the_log(worker: Trainer) -> None:
