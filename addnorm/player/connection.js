@@ -21,6 +21,7 @@ export class Connection {
   constructor(address, onChange) {
     this.address = address
     this.onChange = onChange
+    this.onNet = (_message) => {} // a net that was asked for is measured
     this.at = 0 // step of the playhead
     this.playing = false
     this.tries = 0
@@ -51,6 +52,11 @@ export class Connection {
     this.playing = playing
     if (!wantsSameRows) this.sendRequest()
     else this.requestTimer ??= setTimeout(() => this.sendRequest(), PLAYHEAD_DELAY_MS)
+  }
+
+  // Asks for the net that a drawing is to show; see control.js.
+  ask(net) {
+    if (this.connected) this.socket.send(JSON.stringify({ kind: "ask", net }))
   }
 
   // Requests no more rows.
@@ -108,6 +114,7 @@ export class Connection {
     const message = typeof data === "string" ? JSON.parse(data) : decodeRows(data)
     const log = this.logs[message.run]
     if (message.kind === "trainer") this.trainer = message
+    else if (message.kind === "net") this.onNet(message)
     else if (message.turn === this.turn && log) log.receive(message) // else the answer to an earlier hello
     this.onChange()
   }

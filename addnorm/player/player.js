@@ -27,6 +27,7 @@ const LEAVING_SECONDS = 2 // from a click on a link until the next page appears
 const RERUN_SECONDS = 10 // the longest rerun of the page for a changed control
 const REFRESH_SECONDS = 10 // between status updates of a growing recording without news
 const PROJECTOR_FONT = 20 // pixels: the font size of the page for which projector scales are declared
+const BEHIND_SECONDS = 2 // within which the page follows a net that its drawing asked for
 const FRAME_SECONDS = 0.04 // for drawing in a frame; panels not drawn by then wait for the next frame
 const PANELS = {
   chart: Chart,
@@ -109,6 +110,8 @@ class Player {
     this.drop = new Drop(root, (number, log) => this.takeFile(number, log))
     this.scenes = new Scenes(root, { onEnter: () => this.enter() })
     this.connection = host.connect(() => this.requestFrame())
+    this.connection.onNet = (message) => this.showAsked(message)
+    this.isAhead = false // of the page: it shows a net that the page is still to declare
     this.observePanels()
     this.onVisible = () => this.requestFrame()
     document.addEventListener("visibilitychange", this.onVisible)
@@ -167,6 +170,15 @@ class Player {
   // Takes the declaration of the page, after every rerun that changes it and when the theme changes.
   declare(component) {
     const { data } = component
+    clearTimeout(this.behind)
+    if (this.isAhead && data.runs[0].link !== this.logs[0].link) {
+      const follow = () => {
+        this.isAhead = false
+        this.declare(component)
+      }
+      this.behind = setTimeout(follow, 1000 * BEHIND_SECONDS) // unless the page shows the newer net by then
+      return
+    }
     this.data = data
     setHues(data.hues)
     this.setState = component.setStateValue
@@ -220,8 +232,9 @@ class Player {
     const isEmpty = this.logs.map((log) => !log.header) // the other logs know more than the page
     for (const message of data.messages.map(decodeEmbedded))
       if (isEmpty[message.run]) this.logs[message.run].receive(message)
-    if (hasOtherLogs || data.ticket !== this.ticket) {
+    if (hasOtherLogs || data.ticket !== this.ticket || this.isAhead) {
       this.ticket = data.ticket
+      this.isAhead = false
       this.sendHello()
     }
   }
@@ -243,6 +256,21 @@ class Player {
     this.storedPlace = data.restore ? takeStoredPlace(name) : undefined
     if (playsOn) this.playhead.play(clock())
     this.pageAt = ""
+  }
+
+  // Shows the net that its drawing asked for, as the trainer has measured it, before the page follows with all else.
+  showAsked({ asked, link, last, blocks, messages }) {
+    const panel = [...this.panels.values()].find(({ control }) => control?.asked === asked)
+    const run = { ...this.data.runs[0], link, last }
+    const names = [JSON.stringify([link, run.seeds])]
+    const name = JSON.stringify([this.data.name, ...names])
+    if (!panel || name === this.name || recallPlace(name)?.position) return // that run was left at a later step
+    this.isAhead = true
+    this.showRuns({ ...this.data, runs: [run] }, name, names)
+    for (const message of messages.map(decodeEmbedded)) this.logs[0].receive(message)
+    panel.declaredText = undefined // the page's own is to replace it
+    panel.preview(blocks, this.logs[0].sentence("brief", 0))
+    this.requestFrame()
   }
 
   // Takes the logs of the page's runs, and of those that lie beside them; those that stay keep their rows.
@@ -293,7 +321,7 @@ class Player {
   }
 
   request() {
-    if (this.remote.length) this.connection.request(this.requests())
+    if (this.remote.length && !this.isAhead) this.connection.request(this.requests())
   }
 
   // Shows the log of a file of the visitor, which may still be growing.
@@ -368,7 +396,10 @@ class Player {
       home.className = "player-panel"
       home.dataset.kind = declared.kind
       panel = new PANELS[declared.kind](home, {
-        changed: (net) => part.fire("choice", net),
+        changed: (net) => {
+          this.connection.ask(net)
+          part.fire("choice", net)
+        },
         advanced: (next) => part.fire("advanced", next),
         redraw: () => {
           this.stale.add(panel)
@@ -384,7 +415,8 @@ class Player {
       this.panels.set(key, panel)
     }
     const text = JSON.stringify(declared)
-    if (panel.declaredText === text) return panel // else every part of a page would draw the others' charts anew
+    const isOlder = this.isAhead && declared.net && declared.net.heard !== panel.control?.asked
+    if (panel.declaredText === text || isOlder) return panel // else every part of a page would draw the others' charts anew
     panel.declaredText = text
     panel.home.style.setProperty("--span", declared.span)
     panel.home.style.setProperty("--row", declared.row)
@@ -516,6 +548,7 @@ class Player {
       playing: playhead.playing,
       calm,
       alone: Boolean(this.scene),
+      about: this.about().map(translate).join(" · "),
       time,
     }
   }
@@ -548,7 +581,6 @@ class Player {
     const changed = state !== this.drawnState || logs.some((log) => log.changedFrom <= furthest + 1)
     if (changed) for (const log of logs) log.changedFrom = Infinity
     for (const panel of this.panels.values()) if (changed || (playing && panel.isAnimated)) this.stale.add(panel)
-      about: this.about().map(translate).join(" · "),
     this.drawnState = state
   }
 
@@ -583,7 +615,7 @@ class Player {
   report(time) {
     const { data, playhead } = this
     this.unreported = this.placeKey() !== this.reported && (!playhead.playing || data.reports === "follow")
-    if (data.reports === "never") this.unreported = false
+    if (data.reports === "never" || this.isAhead) this.unreported = false
     if (!this.unreported || time - navigatedAt < LEAVING_SECONDS || time - this.movedAt < REPORT_SECONDS) return
     if (playhead.playing && time - this.reportedAt < FOLLOW_SECONDS) return
     this.reported = this.placeKey()
@@ -688,6 +720,7 @@ class Player {
     document.removeEventListener("visibilitychange", this.onVisible)
     cancelAnimationFrame(this.frameRequest)
     clearTimeout(this.refreshTimer)
+    clearTimeout(this.behind)
     for (const panel of this.panels.values()) {
       panel.clear?.(this.plotly)
       panel.home.remove()

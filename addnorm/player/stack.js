@@ -114,6 +114,13 @@ export class StackPanel {
     this.setFocus(0)
   }
 
+  // Shows the blocks of a net that the page is still to declare, and `brief` as what has happened. The diagrams stay.
+  preview(blocks, brief) {
+    const shown = blocks.map((block, index) => ({ ...this.panel.blocks[index], ...block }))
+    const before = this.panel.before && brief
+    this.declare({ ...this.panel, blocks: shown, before, after: "", refused: "" })
+  }
+
   // Lays controls over the drawing, a line above it that says what has happened, and what opens a block's diagram.
   declareNet(net) {
     if (!this.control) {

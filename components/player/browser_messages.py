@@ -50,8 +50,15 @@ class Request:
     is_playing: bool = False
 
 
+@dataclass(frozen=True)
+class Ask:
+    """The net that a drawing asks for in place of the first run of its page, as the browser says it."""
+
+    net: dict[str, Any]
+
+
 def parse(text: str) -> dict[str, Any]:
-    """A request, or a hello with its ticket, as parsed JSON. `decode` checks the runs and numbers in it."""
+    """A request, a question or a hello with its ticket, as parsed JSON. `decode` checks the runs and numbers in it."""
     if len(text) > bounds.MAX_LOG_CHARS:
         raise ValueError(f"a message of more than {bounds.MAX_LOG_CHARS} characters")
     try:
@@ -59,8 +66,8 @@ def parse(text: str) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:
         raise ValueError("no JSON") from error
     kind = message.get("kind") if isinstance(message, dict) else None
-    if kind not in ("hello", "request"):
-        raise ValueError("neither a hello nor a request")
+    if kind not in ("hello", "request", "ask"):
+        raise ValueError("neither a hello nor a request nor a question")
     ticket = message.setdefault("ticket", "")
     if not isinstance(ticket, str):
         raise ValueError("a ticket that is not text")
@@ -76,8 +83,12 @@ def is_slow_to_decode(message: dict[str, Any]) -> bool:
     return any("overrides" in run["link"] for run in runs if isinstance(run, dict) and isinstance(run.get("link"), str))
 
 
-def decode(message: dict[str, Any]) -> Hello | Request:
-    """The hello or request that a parsed message stands for."""
+def decode(message: dict[str, Any]) -> Hello | Request | Ask:
+    """The hello, request or question that a parsed message stands for."""
+    if message["kind"] == "ask":
+        if not isinstance(message.get("net"), dict):
+            raise ValueError("a question without its net")
+        return Ask(message["net"])
     if message["kind"] == "request":
         target_rows = tuple(_number(rows, "want", MAX_ROWS) for rows in _list(message, "wants"))
         return Request(target_rows, _number(message.get("at", 0), "at", MAX_ROWS), message.get("playing") is True)

@@ -13,6 +13,7 @@ from starlette.routing import BaseRoute, Route, WebSocketRoute
 from starlette.websockets import WebSocket
 
 from components.player.browser_messages import (
+    Ask,
     Hello,
     MessageRate,
     Request,
@@ -21,6 +22,7 @@ from components.player.browser_messages import (
     is_slow_to_decode,
     parse,
 )
+from components.player.drawn_net import measured
 from components.player.feed import RunFeed
 from components.player.news import News
 from components.player.recordings import RecordingFeed
@@ -29,6 +31,7 @@ from components.server.tickets import TICKETS, Playhead
 from components.shell.assets import base_path
 from components.shell.player_files import serve_script
 from models.service.client import Trainer, trainer
+from models.spec import RunConfig
 
 REQUEST_SECONDS = 5.0  # a run stays requested this long after its connection has ended
 RENEW_SECONDS = 2.0  # between two renewals of a request
@@ -66,12 +69,16 @@ class Connection(PageConnection):
         self.news = _news.setdefault(self.loop, News(self.loop))
         self._renewed_at = 0.0
         self._sent_status: dict[str, Any] = {}
+        self._question: tuple[RunConfig, dict[str, Any]] | None = (
+            None  # a drawing's last: its run, and the net asked for
+        )
+        self._has_question = asyncio.Event()
 
     async def run(self) -> None:
         """Runs until the browser leaves, sends an illegal message or stops reading."""
         _open.add(self)
         try:
-            await self.run_until_first_ends(self._send_all(), self._read_all())
+            await self.run_until_first_ends(self._send_all(), self._read_all(), self._measure_asked())
         finally:
             _open.discard(self)
             self.news.follow(self.wake, ())
@@ -88,7 +95,16 @@ class Connection(PageConnection):
             rate_limit.spend()
             self._receive(await self._decode(message["text"]))
 
-    async def _decode(self, text: str) -> Hello | Request:
+    async def _measure_asked(self) -> None:
+        """Sends the last net that a drawing asked for as soon as it is measured, one at a time."""
+        while True:
+            await self._has_question.wait()
+            self._has_question.clear()
+            message = await asyncio.to_thread(measured, *self._question) if self._question else None
+            if message is not None:
+                await self.send(message)
+
+    async def _decode(self, text: str) -> Hello | Request | Ask:
         """The decoded message. Slow ones are decoded in threads, one at a time with a ticket and one without."""
         message = parse(text)
         if not is_slow_to_decode(message):
@@ -97,7 +113,12 @@ class Connection(PageConnection):
         async with _decoding.setdefault((self.loop, has_ticket), asyncio.Lock()):
             return await asyncio.to_thread(decode, message)
 
-    def _receive(self, message: Hello | Request) -> None:
+    def _receive(self, message: Hello | Request | Ask) -> None:
+        if isinstance(message, Ask):
+            if self.ticket and self.feeds and isinstance(self.feeds[0], RunFeed):
+                self._question = self.feeds[0].cfg, message.net
+                self._has_question.set()
+            return
         if isinstance(message, Hello):
             self._apply_hello(message)
         elif len(message.target_rows) != len(self.feeds):

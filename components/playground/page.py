@@ -157,7 +157,7 @@ def _touch(cfg: RunConfig) -> dict[str, Any]:
     does += ["drag the edge" if "depth" in parts else ""]
     hint = "; ".join(filter(None, does)).capitalize() + "."
     asked_of, refusal = REFUSED.get()
-    net = drawn_net.declared(NAME, cfg, _most(cfg), parts)
+    net = drawn_net.declared(NAME, cfg, _most(cfg), LAST_NORM.get(), parts)
     return {"net": net, "hint": hint, "refused": refusal if asked_of == cfg else ""}
 
 

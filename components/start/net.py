@@ -56,7 +56,7 @@ def _draw_fragment() -> bool:
         span=8,
         blocks=stack_blocks(cfg),
         height=STACK_HEIGHT,
-        net=drawn_net.declared(NAME, cfg, MAX_BLOCKS, PARTS),
+        net=drawn_net.declared(NAME, cfg, MAX_BLOCKS, FIRST.norm, PARTS),
         before=before,
         after=after,
         hint=TEXTS("how to break"),

@@ -2,6 +2,7 @@
 was measured."""
 
 import re
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -111,6 +112,33 @@ def test_a_block_is_taken_out_and_put_back(visitors, path):
 
 
 @PLACES
+def test_a_press_is_measured_while_the_page_is_busy(visitors, path):
+    page, told, held = visitors.tab(), [], []
+
+    def through(socket):
+        server = socket.connect_to_server()
+        socket.on_message(lambda message: told.append((server, message)) if held else server.send(message))
+
+    page.route_web_socket(re.compile("/_stcore/stream$"), through)
+    page.goto(visitors.server.url + path)
+    shows(settled(page), RunConfig())
+    held.append(page)
+    control(page, "switch", "norm").click()
+    block(page, 7).click()
+    broken = RunConfig(norm="none", overrides=((7, "identity", True),))
+    shows(page, broken)
+    expect(block(page, 7)).to_have_attribute("aria-label", re.compile("taken out"))
+    assert "norm" not in address(page)
+    held.clear()
+    for server, message in told:
+        server.send(message)
+    until(page, lambda: "norm=none" in address(page) and "overrides" in address(page), "the net in the address")
+    shows(settled(page), broken)
+    control(page, "switch", "norm").click()
+    shows(page, replace(broken, norm="layer norm"))
+
+
+@PLACES
 def test_two_quick_presses_are_both_heard(visitors, path):
     page = settled(visitors(path))
     shows(page, RunConfig())
@@ -214,6 +242,11 @@ def test_a_drawing_speaks_the_page_s_language(visitors):
     expect(edge).to_have_attribute("aria-valuetext", "2 个块")
     edge.press("ArrowLeft")
     expect(edge).to_have_attribute("aria-valuetext", "1 个块")
+    control(page, "button", "第 1 块").click()
+    own = control(page, "switch", "第 1 块的残差")
+    expect(control(page, "button", re.compile("^第 1 块：信号 [^a-z]*有残差；取出$"))).to_have_count(1)
+    own.click()
+    expect(control(page, "button", re.compile("没有残差；取出$"))).to_have_count(1)
 
 
 def test_the_controls_address_and_back_follow_the_drawing(visitors):
@@ -242,11 +275,6 @@ def test_an_opened_block_has_its_own_residual(visitors):
     opener.focus()
     page.keyboard.press("Enter")
     expect(page.get_by_role("img", name="Block diagram: mlp, pre-norm")).to_be_in_viewport(ratio=0.99)
-    control(page, "button", "第 1 块").click()
-    own = control(page, "switch", "第 1 块的残差")
-    expect(control(page, "button", re.compile("^第 1 块：信号 [^a-z]*有残差；取出$"))).to_have_count(1)
-    own.click()
-    expect(control(page, "button", re.compile("没有残差；取出$"))).to_have_count(1)
     block(page, 5).hover()
     control(page, "switch", "residual of block 5").click()
     shows(page, RunConfig(depth=8, overrides=((5, "residual", False),)))

@@ -165,8 +165,8 @@ def test_a_chosen_net_is_in_its_link():
     assert address(page) == cfg.to_query() | {"part": "break"}
     assert shown(opened(**address(page))) == cfg
     (stack,) = panels(page, "stack", "net").values()
-    drawn = {"depth": 7, "residual": False, "norm": False, "out": [2, 3], "own": None, "most": 40, "heard": 1}
-    assert stack["net"] == drawn
+    drawn = {"depth": 7, "residual": False, "norm": False, "out": [2, 3], "own": None}
+    assert stack["net"] == drawn | {"most": 40, "heard": 1, "kind": "layer norm"}
     assert [block["out"] for block in stack["blocks"]] == [False, True, True, False, False, False, False]
     assert address(chosen(page)) == {"part": "break"}
 

@@ -3,12 +3,14 @@ they are computed, requests, tickets, and whoever behaves badly.
 """
 
 import asyncio
+import base64
 import json
 import os
 import socket
 import threading
 from collections.abc import Iterator
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -27,11 +29,11 @@ from components.player.browser_messages import Hello, Request, decode, parse
 from components.server.connection import REFUSED
 from components.server.tickets import TICKETS, Tickets
 from models.service import client
-from models.service.client import Requester, log_key
+from models.service.client import Requester, key_of, log_key
 from models.spec import RunConfig, bounds
 from models.training import Run
 from tests.player.browserless import Browser
-from tests.waiting import until
+from tests.waiting import PATIENCE, until
 
 SMALL = RunConfig(depth=2, width=16, batch=16, steps=30, seed=3, device="cpu")
 LONG = RunConfig(depth=2, width=16, batch=16, steps=5000, device="cpu")
@@ -134,6 +136,70 @@ def test_several_runs_come_on_one_connection_and_a_new_hello_replaces_them(url: 
         True,
     ]
     assert np.array_equal(page.runs[0].matrix(), computed(third))
+
+
+# --- nets that a drawing asks for ---
+
+
+def ask(count: int, **net: Any) -> dict[str, Any]:
+    """The question of a drawing for a net like SMALL, but for some fields."""
+    whole = {"depth": 2, "residual": True, "norm": True, "out": [], "own": [], "kind": "layer norm"}
+    return {"kind": "ask", "net": {"asked": count, **whole, **net}}
+
+
+def answered(page: Browser) -> dict[str, Any]:
+    """The next answer to such a question."""
+    while True:
+        message = page.socket.recv(timeout=PATIENCE)
+        if isinstance(message, str) and (answer := json.loads(message))["kind"] == "net":
+            return dict(answer)
+
+
+def test_a_net_that_is_asked_for_comes_measured(url: str) -> None:
+    cfg = other(71)
+    wanted = replace(cfg, depth=3, residual=False, overrides=((2, "identity", True),))
+    with Browser(url) as page:
+        page.hello(cfg, ticket=ticket(cfg)).until_rows(1)
+        page.say(ask(7, depth=3, residual=False, out=[2]))
+        answer = answered(page)
+    assert (answer["asked"], answer["link"], answer["last"]) == (7, key_of(wanted), wanted.steps)
+    assert [block["out"] for block in answer["blocks"]] == [False, True, False]
+    (row,) = (base64.b64decode(message)[16:] for message in answer["messages"] if isinstance(message, str))
+    assert np.array_equal(np.frombuffer(row, "<f4"), computed(wanted)[0])
+    assert client.trainer().log(wanted).length == 1, "nothing is trained"
+
+
+@pytest.mark.parametrize(
+    "net",
+    [
+        {"depth": 0},
+        {"depth": 10**9},
+        {"depth": "2"},
+        {"norm": True, "kind": ["x"]},
+        {"out": 5},
+        {"out": [9]},
+        {"own": [[1, 2]]},
+        {"residual": "no"},
+    ],
+    ids=str,
+)
+def test_what_is_no_net_is_not_measured(url: str, net: dict[str, Any]) -> None:
+    cfg = other(72, of=replace(SMALL, norm="none"))
+    with Browser(url) as page:
+        page.hello(cfg, ticket=ticket(cfg)).until_rows(1)
+        page.say(ask(1, **net))
+        page.say(ask(2, norm=False))
+        assert answered(page)["asked"] == 2
+
+
+def test_a_stranger_has_nothing_measured(url: str) -> None:
+    cfg = other(73)
+    with Browser(url) as page:
+        page.hello(cfg).say(ask(1, depth=4))
+        page.hello(SMALL, ticket=ticket(SMALL)).until_rows(1)
+        page.say(ask(2))
+        answered(page)
+    assert client.trainer().log(replace(cfg, depth=4)).length == 0
 
 
 # --- requests ---
