@@ -168,11 +168,11 @@ def test_train_stands_on_start_s_first_screen(visitors):
 
 
 # Every press on a page that is not Streamlit's own header or an instrument over a plot, smaller than a finger.
-SMALL_TARGETS = """() => [...document.querySelectorAll("a[href], button, summary, select, input, [role=button]")].flatMap((el) => {
+SMALL_TARGETS = """() => [...document.querySelectorAll("a[href], button, summary, select, input, [role=button], [role=radio]")].flatMap((el) => {
     const target = el.closest("label, .stSelectbox [role=group]") ?? el
     const { width, height } = target.getBoundingClientRect()
     const isSeen = el.checkVisibility({ visibilityProperty: true, opacityProperty: true }) && width > 1
-    const isOwn = !el.closest("[data-testid=stHeader], [data-testid=stSidebar], .modebar, .stMarkdown p, .player-stack svg")
+    const isOwn = !el.closest("[data-testid=stHeader], [data-testid=stSidebar], .modebar, .stMarkdown p")
         && el.dataset.testid !== "stTooltipHoverTarget" && !el.closest("[data-testid=stTooltipIcon]")
     return isSeen && isOwn && Math.min(width, height) < 44 ? [`${el.ariaLabel || el.innerText} ${width}x${height}`] : []
 })"""
@@ -184,3 +184,14 @@ def test_everything_pressed_is_as_large_as_a_finger(visitors, path):
     page.get_by_role("link", name=re.compile("^Next: ")).wait_for()
     until(page, lambda: page.locator(".player[data-draws]").count() or path == "/lessons", "the player")
     assert settled(page).evaluate(SMALL_TARGETS) == []
+
+
+@pytest.mark.parametrize("norm", ["pre-norm", "post-norm"])
+def test_the_labs_map_is_pressed_by_fingers(visitors, norm):
+    page = settled(visitors(f"/labs?norm={norm}", **PHONE))
+    page.get_by_role("button", name="attention", exact=True).tap()
+    expect(page.get_by_role("heading", name="Attention", level=3)).to_be_visible()
+    assert settled(page).evaluate(SMALL_TARGETS) == []
+    desk = settled(visitors(f"/labs?norm={norm}"))
+    box = desk.get_by_role("button", name="attention", exact=True).bounding_box()
+    assert box["height"] < 30, "a mouse needs no more room"
