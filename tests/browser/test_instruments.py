@@ -2,7 +2,7 @@
 
 from playwright.sync_api import expect
 
-from tests.browser.page import button, chart, drawn, link, press
+from tests.browser.page import button, chart, choose, drawn, link, press
 
 
 def pill(page, name):
@@ -55,8 +55,7 @@ def test_mixed_streams_are_followed_while_they_learn(visitors):
     assert len(before) == 4
     press(page, "Step")
     page.get_by_text("Measured at step 1.").wait_for()
-    page.get_by_role("combobox", name="Matrices of").click()
-    page.get_by_role("option", name="block 1", exact=True).click()
+    choose(page, "Matrices of", "block 1")
     expect(chart(page, "Product from the input on").locator(".heatmaplayer text")).not_to_have_text(before)
     mixing = chart(page, "Mixing").locator(".heatmaplayer text").all_text_contents()
     expect(chart(page, "Product from the input on").locator(".heatmaplayer text")).to_have_text(mixing)
