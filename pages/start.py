@@ -12,7 +12,7 @@ from models.lessons.stops import questions_of
 
 state = following.shown_state()
 is_plain_visit = state is None and not projector.is_on()
-st.title(TEXTS.title, anchor=False, help=TEXTS("how to read") if is_plain_visit else None)
+st.title(TEXTS.title, anchor=False)
 if state is not None and state.open_questions:
     board.draw_question(state, TEXTS("question"), cells.draw_shown_cells)
 else:

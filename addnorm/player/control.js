@@ -28,6 +28,7 @@ export class Control {
       button.onclick = () => this.change({ [name]: !this.net[name] })
       return button
     })
+    place.prepend(...this.lines) // the first keys reach them, before any block
     this.edge = appendElement(place, "div", "player-edge")
     this.edge.tabIndex = 0
     this.edge.setAttribute("role", "slider")

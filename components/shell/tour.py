@@ -28,7 +28,7 @@ class Stop:
 
 STOPS = {
     "start": Stop(START, "guess, and train four nets"),
-    "story": Stop(STORY, "four scenes of the story", {"scene": "1"}),
+    "story": Stop(STORY, "the story, scene by scene", {"scene": "1"}),
     "break": Stop(START, "break a net", {"part": NET_PART}),
     "lesson": Stop(LESSONS, "one lesson"),
 }

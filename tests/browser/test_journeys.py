@@ -81,7 +81,7 @@ def test_who_comes_alone_is_shown_the_way_and_goes_on_where_they_left_off(person
     visitor = person("Start")
     tour = visitor.tab.get_by_role("navigation", name="Five-minute tour")
     expect(tour).to_contain_text("1 of 4")
-    tour.get_by_role("link", name="Next: four scenes of the story").click()
+    tour.get_by_role("link", name="Next: the story, scene by scene").click()
     visitor.arrives("The story")
     assert visitor.address == "/story?scene=1"
     visitor.tab.get_by_role("navigation", name="Scenes").get_by_role("link", name="4").click()

@@ -159,7 +159,7 @@ def test_train_stands_on_start_s_first_screen(visitors):
     page = settled(visitors("/", **PHONE))
     until(page, lambda: page.locator(".sample-paths .dot").count() == 40, "forty digits")
     train = page.get_by_role("button", name="Train all four").bounding_box()
-    tour = page.get_by_role("link", name="Next: four scenes").bounding_box()
+    tour = page.get_by_role("link", name="Next: the story").bounding_box()
     assert train["y"] + train["height"] <= tour["y"]
     guesses = page.locator(".sample-paths fieldset button").all()
     assert len(guesses) == 8
