@@ -149,28 +149,19 @@ def geometric_mean(values: np.ndarray, axis: int | None = None) -> np.ndarray:
     return np.asarray(np.exp(np.log(values).mean(axis)))
 
 
-def curve(traces: list[Trace]) -> np.ndarray:
-    """Training loss, mean over seeds and over LOSS_STEPS steps each."""
-    shortest = min(len(trace.loss) for trace in traces) // LOSS_STEPS
-    loss = np.mean([trace.loss[: shortest * LOSS_STEPS] for trace in traces], axis=0, dtype=np.float64)
-    return np.asarray(loss.reshape(shortest, LOSS_STEPS).mean(1))
+def training_lines(
+    values: Values, nets: Sequence[str], steps: int = FINAL_STEPS, title: str = "Loss in training, mean of the seeds"
+) -> Lines:
+    """Training losses of some nets, means over seeds and over `steps` steps each; a remainder is dropped."""
+    curves = {net: _curve(values[net], steps) for net in nets}
+    places = tuple(str(steps * point) for point in range(max(map(len, curves.values()))))
+    return Lines(title, "cross-entropy", curves, places, "step", "linear")
 
 
-def curve_steps(curves: Mapping[str, np.ndarray]) -> tuple[str, ...]:
-    """Labels of the curves' points: the first step of each."""
-    return tuple(str(LOSS_STEPS * index) for index in range(max(len(curve) for curve in curves.values())))
-
-
-def training_lines(values: Values, nets: Sequence[str]) -> Lines:
-    """Training losses of some nets, means over seeds and over FINAL_STEPS steps each; a remainder is dropped."""
-    curves = {net: np.mean([_block_means(trace.loss) for trace in values[net]], axis=0) for net in nets}
-    places = tuple(str(FINAL_STEPS * point) for point in range(max(map(len, curves.values()))))
-    return Lines("Loss in training, mean of the seeds", "cross-entropy", curves, places, "step", "linear")
-
-
-def _block_means(loss: np.ndarray) -> np.ndarray:
-    end = len(loss) // FINAL_STEPS * FINAL_STEPS
-    return np.asarray(loss[:end], float).reshape(-1, FINAL_STEPS).mean(1)
+def _curve(traces: Sequence[Trace], steps: int) -> np.ndarray:
+    shortest = min(len(trace.loss) for trace in traces) // steps
+    loss = np.mean([trace.loss[: shortest * steps] for trace in traces], axis=0, dtype=np.float64)
+    return np.asarray(loss.reshape(shortest, steps).mean(1))
 
 
 def steps_to_final_loss(traces: Sequence[Trace], others: Sequence[Trace]) -> np.ndarray:

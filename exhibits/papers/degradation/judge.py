@@ -1,8 +1,8 @@
 """Judges the result: A deeper plain net has a higher training error; a deeper residual net does not."""
 
-from models.experiment import Judgement, Lines, Values, judge
+from models.experiment import Judgement, Values, judge
 from models.insight.baseline import loss_of_guessing
-from models.papers.judging import Statements, curve, curve_steps, final_losses, judge_statements, means, spread
+from models.papers.judging import LOSS_STEPS, Statements, final_losses, judge_statements, means, spread, training_lines
 
 
 @judge("ends missed")
@@ -15,7 +15,6 @@ def degradation(values: Values, *, statements: Statements, shallow: str, deep: s
         ends[f"plain, {deep}"] - ends[f"residual, {deep}"],
     ]
     curve_names = [f"{net}, {size}" for net in ("plain", "residual") for size in (shallow, deep)]
-    curves = {name: curve(values[name]) for name in curve_names}
-    lines = Lines("Loss in training, mean of the seeds", "cross-entropy", curves, curve_steps(curves), "step", "linear")
+    lines = training_lines(values, curve_names, LOSS_STEPS)
     numbers = {"ends": means(ends)}
     return judge_statements(statements, measured, numbers, table=spread("loss", ends), lines=lines)

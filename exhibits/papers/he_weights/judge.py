@@ -2,18 +2,18 @@
 
 import numpy as np
 
-from models.experiment import Judgement, Lines, Values, judge
+from models.experiment import Judgement, Values, judge
 from models.insight.baseline import LEARNED_BELOW, loss_of_guessing
 from models.papers.judging import (
+    LOSS_STEPS,
     Statements,
-    curve,
-    curve_steps,
     final_losses,
     geometric_mean,
     judge_statements,
     means,
     per_layer,
     spread,
+    training_lines,
 )
 
 
@@ -33,8 +33,6 @@ def he_weights(values: Values, *, statements: Statements) -> Judgement:
         "factor per layer": [float(geometric_mean(factors)) for factors in forward.values()],
         "of the gradient": [float(geometric_mean(factors)) for factors in back.values()],
     } | {name: column for name, column in spread("loss", ends).items() if name != "net"}
-    curves = {name: curve(of) for name, of in traces.items()}
-    lines = Lines("Loss in training, mean of the seeds", "cross-entropy", curves, curve_steps(curves), "step", "linear")
     numbers = {
         "he": float(geometric_mean(forward["He"])),
         "xavier": float(geometric_mean(forward["Xavier"])),
@@ -43,4 +41,6 @@ def he_weights(values: Values, *, statements: Statements) -> Judgement:
         "ends": means(ends),
         "learn": {name: int(of.sum()) for name, of in learnt.items()},
     }
-    return judge_statements(statements, measured, numbers, table=table, lines=lines)
+    return judge_statements(
+        statements, measured, numbers, table=table, lines=training_lines(traces, list(traces), LOSS_STEPS)
+    )

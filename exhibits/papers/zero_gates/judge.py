@@ -2,17 +2,16 @@
 
 import numpy as np
 
-from models.experiment import Judgement, Lines, Values, judge
+from models.experiment import Judgement, Values, judge
 from models.insight.baseline import loss_of_guessing
 from models.papers.judging import (
     LOSS_STEPS,
     Statements,
-    curve,
-    curve_steps,
     final_losses,
     judge_statements,
     means,
     spread,
+    training_lines,
 )
 from models.trace import Trace
 
@@ -32,8 +31,8 @@ def zero_gates(values: Values, *, statements: Statements, level: float) -> Judge
         counted[f"ReZero, {deep}"] - counted[f"pre-norm, {deep}"],
     ]
     ends = means(final_losses(values, loss_of_guessing("digits")))
-    curves = {net: curve(values[f"{net}, {deep}"]) for net in ("ReZero", "pre-norm", "plain")}
-    lines = Lines("Loss of the deep nets", "cross-entropy", curves, curve_steps(curves), "step", "linear")
+    drawn = {net: values[f"{net}, {deep}"] for net in ("ReZero", "pre-norm", "plain")}
+    lines = training_lines(drawn, list(drawn), LOSS_STEPS, "Loss of the deep nets")
     median_steps = {
         name: f"{np.median(by_seed):.0f}" if np.isfinite(np.median(by_seed)) else "never"
         for name, by_seed in steps.items()
