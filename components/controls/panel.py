@@ -115,11 +115,15 @@ def assemble() -> tuple[RunConfig | None, str]:
 
 def values() -> dict[str, Any]:
     """The fields as the widgets have them, whether or not their combination is legal."""
-    return {name: parse_value(name, session.field(name, getattr(RunConfig, name))) for name in knobs()}
+    return {name: _value(name) for name in knobs()}
+
+
+def _value(name: str) -> Any:
+    return parse_value(name, session.field(name, getattr(RunConfig, name)))
 
 
 def _draw_fields(container: DeltaGenerator, names: Iterable[str], differing_texts: Mapping[str, str]) -> None:
-    net = values()["net"]
+    net = _value("net")
     with container:
         for name in names:
             _, knob = knobs()[name]
@@ -148,7 +152,7 @@ def _draw_field(name: str, knob: Knob) -> None:
     control = knob.control
     if name == "task":
         control, options = "pills", options | {"format_func": task_pictures.labels().get, "width": "stretch"}
-        options["help"] = f"{as_sentence(TASKS[values()[name]].description)} {field_help(name)}"
+        options["help"] = f"{as_sentence(TASKS[_value(name)].description)} {field_help(name)}"
     if name in ON_CHANGE:
         options["on_change"] = ON_CHANGE[name]
     draw_widget(name, session.field(name, 1.0), key=name, control=control, **options)
@@ -180,7 +184,7 @@ def _has_no_effect(name: str) -> bool:
 def _adapt_to_net() -> None:
     """Sets a task, a depth and an optimiser that suit the new net."""
     reapply_widgets()
-    net = values()["net"]
+    net = _value("net")
     put(NET_DEFAULTS[net] | SCENES[net])
     _adapt_to_depth()
 
