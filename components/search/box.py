@@ -21,6 +21,7 @@ from components.shell.link import PAGES
 from components.shell.session import Key
 from models.content import phrase
 from models.lessons.glossary import PAGES as PAGE_NAMES
+from models.spec.bounds import MAX_LINK_CHARS
 from models.spec.query import MAX_LINK_KEYS
 
 NAME = "search"
@@ -68,6 +69,6 @@ def draw(pages: Sequence[index.PageWords]) -> None:
     index.pages[:] = pages
 
     def receive() -> None:
-        GO.put(str(getattr(session.widget_value(NAME), "go", "") or ""))
+        GO.put(str(getattr(session.widget_value(NAME), "go", "") or "")[:MAX_LINK_CHARS])
 
     _component(key=NAME, data={"words": [phrase(english) for english in WORDS]}, on_go_change=receive)
