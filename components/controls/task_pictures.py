@@ -14,7 +14,7 @@ WAIT_SECONDS = 1.5  # once for a server
 LETTERS = 5  # of a text, in each of two lines
 IMAGES = 3  # in a row
 
-_pictures: dict[str, str] = {}  # by task, for everybody
+_pictures: dict[str, str] = {}  # with the name after each, as Markdown by task, for everybody
 
 
 def labels() -> dict[str, str]:
@@ -25,13 +25,11 @@ def labels() -> dict[str, str]:
     if not _pictures and trainer().status().state == "ready":
         answer = trainer().ask(TASK_EXAMPLES, RunConfig(), WAIT_SECONDS)
         if answer is not None and answer.value is not None:
-            _pictures.update({task: picture(task, answer.value) for task in TASKS})
-    return {task: _label(task, _pictures.get(task)) for task in TASKS}
+            _pictures.update({task: _label(task, picture(task, answer.value)) for task in TASKS})
+    return {task: _pictures.get(task, task) for task in TASKS}
 
 
-def _label(task: str, svg: str | None) -> str:
-    if svg is None:
-        return task
+def _label(task: str, svg: str) -> str:
     source = quote(svg, safe="/,='")
     return f"![](data:image/svg+xml,{source}) {task}"
 
