@@ -44,15 +44,18 @@ class Live:
 
     def finish(self) -> None:
         """Replaces the widget by the player as a page, which stays in a notebook that is saved."""
+        self._guarded(self._play)
+        self._widget = self._show = None
+
+    def _play(self, show: Callable[[Any], Any]) -> None:
         recording = read(self._path)
         if len(recording):
-            self._guarded(lambda show: show(recording))
-        self._widget = self._show = None
+            show(recording)
 
     def _send(self, show: Callable[[Any], Any]) -> None:
         with self._path.open("rb") as file:
             file.seek(self._bytes_sent)
-            piece = file.read()
+            piece = file.read(MAX_PAGE_BYTES + 1)  # a longer one is not sent
         start, self._bytes_sent = self._bytes_sent, self._bytes_sent + len(piece)
         if self._bytes_sent > MAX_PAGE_BYTES:
             self._widget = None
