@@ -59,8 +59,7 @@ export class Activation {
     const size = n * this.width
     this.x = x
     const y = (this.y = room(this.y, size))
-    if (!this.isRelu) for (let i = 0; i < size; i++) y[i] = this.of(x[i])
-    else if (!rectify(x, y, size)) for (let i = 0; i < size; i++) y[i] = Math.max(x[i], 0)
+    if (!this.isRelu || !rectify(x, y, size)) for (let i = 0; i < size; i++) y[i] = this.of(x[i])
     return y
   }
 

@@ -2,14 +2,12 @@
 
 /**
  * x (n, ins), w (outs, ins), y and g (n, outs), all float32 by rows.
- * @typedef {{ linear: Function, inputGradient: Function, weightGradient: Function, simd: boolean }} Products
+ * @typedef {{ linear: Function, inputGradient: Function, weightGradient: Function }} Products
  */
 
 // Sums in float64.
 /** @type {Products} */
 export const plain = {
-  simd: false,
-
   linear(x, w, b, y, n, ins, outs) {
     for (let row = 0; row < n; row++) {
       const at = row * ins
@@ -81,8 +79,6 @@ export const compiled = (bytes) => {
   const take = (out, address, size) => out.set(numbers.subarray(address / 4, address / 4 + size))
   const zeros = (address, size) => numbers.fill(0, address / 4, address / 4 + size)
   return {
-    simd: true,
-
     linear(x, w, b, y, n, ins, outs) {
       const [atX, atW, atB, atTurned, atY] = place([x, w, b], n * ins, outs * ins, outs, outs * ins, n * outs)
       kernels.transpose(atW, atTurned, outs, ins)
