@@ -69,9 +69,7 @@ class Connection(PageConnection):
         self.news = _news.setdefault(self.loop, News(self.loop))
         self._renewed_at = 0.0
         self._sent_status: dict[str, Any] = {}
-        self._question: tuple[RunConfig, dict[str, Any]] | None = (
-            None  # a drawing's last: its run, and the net asked for
-        )
+        self._question: tuple[RunConfig, dict[str, Any]] | None = None  # a drawing's last: its run, and the net
         self._has_question = asyncio.Event()
 
     async def run(self) -> None:
