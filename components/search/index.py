@@ -259,5 +259,8 @@ def _plain(text: str) -> str:
 
 def _first_sentence(text: str) -> str:
     """The beginning of a text: its first sentence, cut where that is long."""
-    first = re.split(r"(?<=[.?!])\s", _plain(text), maxsplit=1)[0]
-    return first if len(first) <= MAX_SAID else first[: first.rindex(" ", 0, MAX_SAID)] + " ..."
+    first = re.split(r"(?<=[.?!])\s|(?<=[。？！])", _plain(text), maxsplit=1)[0]
+    if len(first) <= MAX_SAID:
+        return first
+    end = first.rfind(" ", 0, MAX_SAID)
+    return first[: end if end > 0 else MAX_SAID] + " ..."

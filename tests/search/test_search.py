@@ -84,6 +84,14 @@ def test_no_result_says_what_a_guess_is_about() -> None:
     assert not [why for why in answers if why[:60] in shown]
 
 
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [("为什么？因为深。", "为什么？"), ("深" * 200, "深" * index.MAX_SAID + " ..."), ("a " * 200, "a " * 79 + "a ...")],
+)
+def test_a_result_says_one_sentence(text: str, said: str) -> None:
+    assert index._first_sentence(text) == said
+
+
 def test_every_address_names_a_page_and_its_keys() -> None:
     for entry in everything():
         for address in filter(None, (entry.href, entry.remedy)):
