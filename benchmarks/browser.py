@@ -65,16 +65,16 @@ def browser(rounds: int = ROUNDS, steps: int = STEPS, long: int = LONG) -> Itera
     script, kernels, settings = (len(gzip.compress(part)) / 1e3 for part in parts)
     note = f"and {settings:.1f} kB of settings"
     yield Figure("the engine with its kernels, gzip", script + kernels, "kB", at_most=20, note=note)
-    with chromium() as found, TemporaryDirectory() as folder:
-        if found is None:
+    with chromium() as chrome, TemporaryDirectory() as folder:
+        if chrome is None:
             yield Figure("steps a second over torch's", None, note=MISSING)
             return
         for (depth, width), goal in SHAPES.items():
             cfg = RunConfig(depth=depth, width=width, device="cpu", steps=5000)
-            yield _steps(found.new_page(), cfg, goal, rounds, steps)
+            yield _steps(chrome.new_page(), cfg, goal, rounds, steps)
         file = Path(folder) / "page.html"
         file.write_text(page, encoding="utf-8")
-        yield from _page(found.new_page(), file, long)
+        yield from _page(chrome.new_page(), file, long)
 
 
 def _steps(tab: Any, cfg: RunConfig, goal: float, rounds: int, steps: int) -> Figure:

@@ -15,7 +15,11 @@
   // What an open search asks stands in the address as `q`, which the server neither reads nor writes. `window.searched`
   // is null where no search is open.
   const KEY = "q"
-  const hear = () => Object.assign(window, { searched: new URLSearchParams(location.search).get(KEY) })
+  const OLD = "search" // of links to two pages that each had a search of their own
+  const hear = () => {
+    const here = new URLSearchParams(location.search)
+    Object.assign(window, { searched: here.get(KEY) ?? here.get(OLD) })
+  }
   hear()
   window.addEventListener("popstate", hear)
   /** @type {(entry: Parameters<History["pushState"]>) => Parameters<History["pushState"]>} */
@@ -23,6 +27,7 @@
     const { searched } = /** @type {any} */ (window)
     const to = new URL(address ?? location.href, location.href)
     if ((searched ?? null) === to.searchParams.get(KEY)) return [state, title, address]
+    to.searchParams.delete(OLD)
     if (searched === null) to.searchParams.delete(KEY)
     else to.searchParams.set(KEY, searched)
     return [state, title, to.href]
@@ -36,6 +41,7 @@
     else replace(...written)
     hasPressed = false
   }
+  history.replaceState(history.state, "", location.href)
   // The key of a class comes behind the # of a projector's address, for a browser that keeps no cookies. It goes before
   // anybody can read it on the wall.
   const [, key] = location.hash.match(/^#([A-Z]{4}\.[\w-]+)$/) ?? []

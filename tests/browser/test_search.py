@@ -51,6 +51,12 @@ def test_an_answer_is_typed_for_opened_and_found_again(visitors):
     until(other, lambda: address(other) == "/", "an address without the question")
 
 
+def test_an_older_link_to_a_search_opens_this_one(visitors):
+    page = visitors("/claims?search=warm-up&topic=norms")
+    expect(field(page)).to_have_value("warm-up")
+    until(page, lambda: address(page) == "/claims?topic=norms&q=warm-up", "the search in the address")
+
+
 def test_on_a_phone_a_button_opens_it(visitors):
     page = settled(visitors("/playground", **PHONE))
     size = opener(page).bounding_box()

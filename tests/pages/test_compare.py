@@ -276,19 +276,19 @@ def test_a_change_that_one_column_cannot_take_is_refused_in_a_sentence_and_chang
     assert [cfg.residual for cfg in page.session_state["compare_columns"]] == [True, True]
 
 
-def test_columns_are_added_from_an_arrangement_up_to_four_and_taken_away() -> None:
+def test_columns_are_added_up_to_five_and_taken_away() -> None:
     page = compare(**columns({}, {"residual": False}))
-    for _ in range(2):
+    for _ in range(3):
         page.selectbox(key="compare_add").select("DeepNorm")
         page.button(key="compare_add_now").click()
         sound(page.run())
     kept = page.session_state["compare_columns"]
-    assert [cfg.skip_scale for cfg in kept] == [1.0, 1.0, "deepnorm", "deepnorm"]
+    assert [cfg.skip_scale for cfg in kept] == [1.0, 1.0, *3 * ["deepnorm"]]
     assert kept[2].depth == SMALL["depth"]
     assert page.button(key="compare_add_now").disabled
     page.button(key="compare_take").click()
     sound(page.run())
-    assert len(page.session_state["compare_columns"]) == 3
+    assert len(page.session_state["compare_columns"]) == 4
 
 
 def test_several_seeds_are_drawn_as_bands_and_one_seed_is_tagged() -> None:

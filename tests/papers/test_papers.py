@@ -160,8 +160,9 @@ def opened(key: str) -> AppTest:
 def test_every_paper_opens_with_its_place_its_set_up_and_what_it_cannot_show(key: str) -> None:
     page, one = opened(key), PAPERS[key]
     assert page.subheader[0].value == one.title
-    for said in ("The paper says.", "Set-up here.", "What the toy cannot show.", "arxiv.org"):
+    for said in ("The paper says.", "Set-up here.", "What the toy cannot show."):
         assert said in words(page)
+    assert re.search(r"\]\(https://(arxiv\.org|github\.com)/", words(page))
     assert not any(answer in words(page).casefold() for answer in one.options)
 
 
