@@ -268,12 +268,13 @@ def test_a_residual_is_switched_while_the_net_trains_and_back_and_nothing_traine
     visitor.presses(TRAIN)
     until(visitor.tab, lambda: visitor.step > 5, "a run that plays")
     visitor.turns("Residual")
-    visitor.reads("step 0 of 1500").rests()
-    visitor.turns("Residual")
+    until(visitor.tab, lambda: visitor.step == 0, "the net without residuals")
+    visitor.rests().turns("Residual")
     until(visitor.tab, lambda: visitor.step > 5, "the step at which it was left")
     left = visitor.rests().step
     visitor.turns("Residual")
-    visitor.reads("step 0 of 1500").rests()  # until then the button steps the run that is left
+    until(visitor.tab, lambda: visitor.step == 0, "the net without residuals")
+    visitor.rests()  # until then the button steps the run that is left
     visitor.presses("Step", "step 1 of 1500")
     visitor.turns("Residual")
     visitor.reads(f"step {left} of 1500", f"Step {left}: loss").rests()
@@ -283,8 +284,9 @@ def test_a_finished_run_outlives_a_reload_in_its_own_tab_alone(person):
     visitor = person("Playground", SMALL + "&seed=38").trains(last=STEPS)
     visitor.reloads(f"step {STEPS} of {STEPS}", f"Step {STEPS}: loss")
     assert visitor.step == STEPS
-    visitor.presses("Reset", f"step 0 of {STEPS}")
-    visitor.reloads(f"step 0 of {STEPS}")
+    visitor.presses("Reset", "Now train it")
+    visitor.reloads("Now train it")
+    assert visitor.step == 0
     other = person("Playground", SMALL + "&seed=38", **OWN).reads(DRAWN)
     assert other.step == 0
 
