@@ -660,6 +660,7 @@ class Player {
     const together = logs.length > 1 ? " together" : ""
     if (rate) facts.push(`${brief(rate)} step${brief(rate) === "1" ? "" : "s"}/s${together}`)
     if (!this.hasReasons) facts.push(...this.about())
+    else if (this.connection.isHere && states[0].device) facts.push(states[0].device) // wherever the run is shown
     if (states.some((state) => state.unsaved))
       facts.push("the server cannot write to its disk: this run is kept in memory")
     const progress = this.progressFact(states, recorded.length < logs.length)

@@ -10,6 +10,7 @@ export class TrainingConnection {
     this.given = { ...given, kernels: fromBase64(kernels) }
     this.onChange = onChange
     this.connected = true
+    this.isHere = true
     this.trainer = null
     this.refusal = ""
     try {
