@@ -6,7 +6,7 @@ import { test } from "node:test"
 import { Control } from "../../addnorm/player/control.js"
 import { StackPanel } from "../../addnorm/player/stack.js"
 
-const place = { appendChild: (el) => el }
+const place = { appendChild: (el) => el, prepend() {} }
 
 const edgeOf = (depth, changed) => {
   globalThis.document = { createElement: () => ({ style: {}, setAttribute() {} }) }
