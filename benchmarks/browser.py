@@ -59,7 +59,8 @@ FRAMES = """() => new Promise((resolve) => {
 def browser(rounds: int = ROUNDS, steps: int = STEPS, long: int = LONG) -> Iterable[Figure]:
     """Figures of Chromium on this machine; without one, of the sizes alone."""
     cfg = RunConfig(depth=16, width=32, device="cpu", steps=long)
-    page = player_file(title_of(cfg), [cfg], file_panels(cfg)[1], under=file_panels(cfg)[2], trains=True)
+    _, panels, under = file_panels(cfg)
+    page = player_file(title_of(cfg), [cfg], panels, under=under, trains=True)
     yield Figure("a page that trains, with plotly", len(page.encode()) / 1e6, "MB", at_most=1.3)
     parts = (engine()["script"].encode(), b64decode(engine()["kernels"]), json.dumps(engine()["schema"]).encode())
     script, kernels, settings = (len(gzip.compress(part)) / 1e3 for part in parts)

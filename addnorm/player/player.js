@@ -55,6 +55,12 @@ const withProjectorScale = (panel) => {
 }
 const prefersCalm = () => matchMedia("(prefers-reduced-motion: reduce)").matches
 
+// The name under which the place of a page's runs is stored, and those of its runs.
+const namesOf = (data) => {
+  const names = data.runs.map(({ link, seeds }) => JSON.stringify([link, seeds]))
+  return [JSON.stringify([data.name, ...names]), names]
+}
+
 const usedTriggers = new Set() // the start and reset tokens of pages; each works once
 const useTrigger = (token) => {
   const isNew = Boolean(token) && !usedTriggers.has(token)
@@ -221,8 +227,7 @@ class Player {
   }
 
   declareRuns(data) {
-    const names = data.runs.map(({ link, seeds }) => JSON.stringify([link, seeds]))
-    const name = JSON.stringify([data.name, ...names])
+    const [name, names] = namesOf(data)
     const beside = JSON.stringify(data.beside)
     const isNew = name !== this.name
     const hasOtherLogs = isNew || beside !== this.beside
@@ -262,11 +267,11 @@ class Player {
   showAsked({ asked, link, last, blocks, messages }) {
     const panel = [...this.panels.values()].find(({ control }) => control?.asked === asked)
     const run = { ...this.data.runs[0], link, last }
-    const names = [JSON.stringify([link, run.seeds])]
-    const name = JSON.stringify([this.data.name, ...names])
+    const data = { ...this.data, runs: [run] }
+    const [name, names] = namesOf(data)
     if (!panel || name === this.name || recallPlace(name)?.position) return // that run was left at a later step
     this.isAhead = true
-    this.showRuns({ ...this.data, runs: [run] }, name, names)
+    this.showRuns(data, name, names)
     for (const message of messages.map(decodeEmbedded)) this.logs[0].receive(message)
     panel.declaredText = undefined // the page's own is to replace it
     panel.preview(blocks, this.logs[0].sentence("brief", 0))
