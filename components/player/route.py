@@ -38,10 +38,12 @@ RENEW_SECONDS = 2.0  # between two renewals of a request
 TICK_SECONDS = 1.0  # between two updates without news: queue, trainer, speed
 MIN_PAUSE_SECONDS = 0.05  # between two sends
 PAUSE_SECONDS_PER_CLIENT = 0.005  # the pause between two sends grows with the connections
+MAX_MEASURING = 2  # nets that drawings ask for: the threads, 5 at least, are also search's and slow hellos'
 
 _open: set["Connection"] = set()
 _news: dict[asyncio.AbstractEventLoop, News] = {}
 _decoding: dict[tuple[asyncio.AbstractEventLoop, bool], asyncio.Lock] = {}  # by loop and whether there is a ticket
+_measuring: dict[asyncio.AbstractEventLoop, asyncio.Semaphore] = {}
 
 
 def routes() -> list[BaseRoute]:
@@ -97,8 +99,9 @@ class Connection(PageConnection):
         """Sends the last net that a drawing asked for as soon as it is measured, one at a time."""
         while True:
             await self._has_question.wait()
-            self._has_question.clear()
-            message = await asyncio.to_thread(measured, *self._question) if self._question else None
+            async with _measuring.setdefault(self.loop, asyncio.Semaphore(MAX_MEASURING)):
+                self._has_question.clear()
+                message = await asyncio.to_thread(measured, *self._question) if self._question else None
             if message is not None:
                 await self.send(message)
 

@@ -9,7 +9,7 @@ import os
 import socket
 import threading
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -200,6 +200,28 @@ def test_a_stranger_has_nothing_measured(url: str) -> None:
         page.say(ask(2))
         answered(page)
     assert client.trainer().log(replace(cfg, depth=4)).length == 0
+
+
+def test_many_drags_at_once_leave_threads_to_others(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    is_free = threading.Event()
+
+    def slow(cfg: RunConfig, net: dict[str, Any]) -> dict[str, Any]:
+        is_free.wait(PATIENCE)
+        return {"kind": "net", "asked": net["asked"]}
+
+    monkeypatch.setattr(route, "measured", slow)
+    cfg, own = other(74), replace(SMALL, overrides=((1, "norm", "none"),))  # whose hello is decoded in a thread
+    with ExitStack() as stack:
+        pages = [stack.enter_context(Browser(url)) for _ in range(33)]  # more than asyncio ever has threads
+        for page in pages:
+            page.hello(cfg, ticket=ticket(cfg)).until_rows(1)
+            page.say(ask(1))
+        try:
+            stack.enter_context(Browser(url)).hello(own, ticket=ticket(own)).until_rows(1)
+        finally:
+            is_free.set()
+        for page in pages:
+            assert answered(page)["asked"] == 1
 
 
 # --- requests ---
