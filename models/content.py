@@ -1,4 +1,4 @@
-"""The app's texts: the files of `content/<language>/` and the words of exhibits, reloaded when they change.
+"""The app's texts: the files of `content/en/` and the words of exhibits, reloaded when they change.
 
 A text is Markdown with TOML between two lines of +++: a title, and sections under second-level headings. Placeholders
 are filled with measured values: `{loss}` with three significant digits, `{loss:1}` with one, `{loss:.1%}` in Python's
@@ -6,15 +6,10 @@ format, `{loss[post-norm]}` by an index, a mapping as "name: number; ...", an ar
 have no placeholders.
 
 Pages take their sentences from `Texts`, which are files of sections without front matter.
-
-Another language is another folder, an edition. Its files have the same names and headings; missing parts fall back to
-English. The words of an exhibit are `words.md` in its folder, those of an edition `words.<language>.md`. Nets, options
-and judges are those of the English file; `[words]` translates the names of options and nets.
 """
 
 import inspect
 import logging
-import math
 import re
 import time
 import tomllib
@@ -31,7 +26,7 @@ from addnorm.words import number
 from models.exhibits import FOLDER as EXHIBITS
 from models.log import event
 
-FOLDER = Path(__file__).parents[1] / "content" / "en"  # the complete edition
+FOLDER = Path(__file__).parents[1] / "content" / "en"
 CHECK_SECONDS = 1.0  # between checks for changed files
 MAX_BYTES = 200_000  # of a file
 SIGNIFICANT_DIGITS = 3  # of a number whose placeholder has no format
@@ -39,15 +34,7 @@ FRONT = re.compile(r"\+\+\+\n(.*?\n)\+\+\+\n", re.DOTALL)
 PLACEHOLDER = re.compile(r"\{([a-z_]+)(?:\[([^\]{}]+)\])?(?::([^{}]*))?\}")
 LEFT_ALONE = re.compile(r"(\$[^$]*\$|`[^`]*`)")
 SEARCHED = ("asked", "symptoms")  # entries of any front matter, which the search alone reads
-UNSPACED = "[\u3000-\u9fff\uff00-\uffef]"  # Chinese and Japanese, which are written without spaces
 T = TypeVar("T")
-
-
-def english() -> str:
-    return FOLDER.name
-
-
-edition: Callable[[], str] = english  # edition of the current reader; `components.shell.language` replaces it
 
 
 class ContentError(ValueError):
@@ -149,9 +136,8 @@ def _parse_toml(path: Path, toml: str, *, lines_before: int, lines: int) -> dict
 
 
 def unwrapped(text: str) -> str:
-    """Joins the lines of each paragraph and list item, without a space between Chinese characters."""
-    lines = re.sub(rf"(?<={UNSPACED})\n(?={UNSPACED})", "", text.strip())
-    paragraphs = [re.split(r"\n(?=- )", part) for part in re.split(r"\n\s*\n", lines)]
+    """Joins the lines of each paragraph and list item."""
+    paragraphs = [re.split(r"\n(?=- )", part) for part in re.split(r"\n\s*\n", text.strip())]
     return "\n\n".join("\n".join(" ".join(point.split()) for point in points) for points in paragraphs)
 
 
@@ -214,63 +200,16 @@ def bind_settings(
     return partial(function, **arguments)
 
 
-def editions() -> dict[str, str]:
-    """Names of the languages by folder."""
-    return {path.parent.name: read(path).front["name"] for path in sorted(FOLDER.parent.glob("*/edition.toml"))}
-
-
-def merged_edition(text: Document, translation: Document) -> Document:
-    """An English file with the texts of a translation; ContentError if their structures differ."""
-    document = Document(
-        translation.path, dict(text.front), translation.title or text.title, text.sections | translation.sections
-    )
-    for heading in translation.sections.keys() - text.sections.keys():
-        raise translation.fault(f"nothing is called “{heading}” in English", heading)
-    for heading, section in translation.sections.items():
-        _check_same_placeholders(translation, text.sections[heading], section)
-    if translation.path.suffix == ".md" and "words" in translation.front:
-        document.front["words"] = translation.take("words", dict)
-    for name, table in translation.front.items():
-        if not isinstance(table, dict) or not isinstance(text.front.get(name), dict):
-            raise translation.fault(f"no table is called “{name}” in English", name)
-        for key, entry in table.items():
-            english = text.front[name].get(key)
-            if type(english) is not type(entry):
-                raise translation.fault(f"nothing is called “{name}.{key}” in English", key)
-            _check_same_placeholders(translation, str(english), str(entry))
-        document.front[name] = text.front[name] | table
-    return document
-
-
-def _check_same_placeholders(document: Document, english: str, translation: str) -> None:
-    """ContentError, with the line in `document`, if a text and its translation have different placeholders."""
-    for name in {*placeholders(english)} ^ {*placeholders(translation)}:
-        raise document.fault(
-            f"“{name}” is filled in on one side only, here or in English",
-            f"{{{name}" if name in translation else translation[:9],
-        )
-
-
-def missing_parts(text: Document, translation: Document) -> list[str]:
-    """Headings and tables that a translation lacks."""
-    missing = [*(text.sections.keys() - translation.sections.keys())]
-    if translation.path.suffix == ".toml":
-        missing += [name for name in text.front if name not in translation.front]
-    return missing
-
-
-def paths(files: str, language: str) -> dict[str, Path]:
-    """Files of an edition by name, such as "lessons/*.md"; `exhibits/maps/new/words.md` is called "maps/new.md"."""
-    folder = FOLDER.parent / language
-    by_name = {path.relative_to(folder).as_posix(): path for path in folder.glob(files)}
-    words = "words.md" if language == FOLDER.name else f"words.{language}.md"
-    for path in EXHIBITS.glob(f"{files.removesuffix('.md')}/{words}") if files.endswith(".md") else ():
+def paths(files: str) -> dict[str, Path]:
+    """Files by name, such as "lessons/*.md"; `exhibits/maps/new/words.md` is called "maps/new.md"."""
+    by_name = {path.relative_to(FOLDER).as_posix(): path for path in FOLDER.glob(files)}
+    for path in EXHIBITS.glob(f"{files.removesuffix('.md')}/words.md") if files.endswith(".md") else ():
         by_name[f"{path.parent.relative_to(EXHIBITS).as_posix()}.md"] = path
     return dict(sorted(by_name.items()))
 
 
 class Content(Mapping[str, T]):
-    """Contents of some files by key, in the reader's edition.
+    """Contents of some files by key.
 
     Files load at once and reload when one of them, or of `also`, changes. A failing first load raises ContentError; a
     failing reload is logged and keeps the earlier contents.
@@ -280,47 +219,26 @@ class Content(Mapping[str, T]):
         self._files = files
         self._parse = parse
         self._also = also
-        self._contents: dict[str, dict[str, T]] = {}
-        self._stamps: dict[str, list[tuple[Path, int, int]]] = {}
-        self._checked_at: dict[str, float] = {}
-        self._load(FOLDER.name)
+        self._load()
 
-    def _file_stamps(self, language: str) -> list[tuple[Path, int, int]]:
-        watched = sorted(
-            path
-            for files in (self._files, *self._also)
-            for name in {FOLDER.name, language}
-            for path in paths(files, name).values()
-        )
+    def _file_stamps(self) -> list[tuple[Path, int, int]]:
+        watched = sorted(path for files in (self._files, *self._also) for path in paths(files).values())
         return [(path, path.stat().st_mtime_ns, path.stat().st_size) for path in watched]
 
-    def _load(self, language: str) -> None:
-        self._stamps[language] = self._file_stamps(language)
-        self._checked_at[language] = time.monotonic()
-        texts = {name: read(path) for name, path in paths(self._files, FOLDER.name).items()}
-        translated = paths(self._files, language)
-        missing = []
-        for name, text in [] if language == FOLDER.name else [*texts.items()]:
-            if name in translated:
-                translation = read(translated[name])
-                missing += [f"{Path(name).name}: {lacking}" for lacking in missing_parts(text, translation)]
-                texts[name] = merged_edition(text, translation)
-            else:
-                missing.append(Path(name).name)
-        if missing:
-            event("content_untranslated", language=language, lacks=len(missing), first=missing[0])
-        self._contents[language] = self._parse([*texts.values()])
+    def _load(self) -> None:
+        self._stamps = self._file_stamps()
+        self._checked_at = time.monotonic()
+        self._contents = self._parse([read(path) for path in paths(self._files).values()])
 
     def _current(self) -> dict[str, T]:
-        language = edition()
-        if time.monotonic() - self._checked_at.get(language, -math.inf) >= CHECK_SECONDS:
-            self._checked_at[language] = time.monotonic()
+        if time.monotonic() - self._checked_at >= CHECK_SECONDS:
+            self._checked_at = time.monotonic()
             try:
-                if self._file_stamps(language) != self._stamps.get(language):
-                    self._load(language)
+                if self._file_stamps() != self._stamps:
+                    self._load()
             except (ContentError, OSError) as error:
                 event("content_refused", logging.WARNING, sentence=str(error))
-        return self._contents.get(language, self._contents[FOLDER.name])
+        return self._contents
 
     def __getitem__(self, key: str) -> T:
         return self._current()[key]
@@ -362,16 +280,3 @@ class Texts:
         text, measured = document.sections[heading], self._constants | measured
         document.check([text], measured)
         return fill(text, measured)
-
-
-PLAYER = Content("player.toml", text_tables)  # texts of the player, the page frame and labels of controls
-
-
-def phrases() -> dict[str, str]:
-    """Patterns and their translations for the player; empty in English, its source language."""
-    return {} if edition() == english() else PLAYER["player"]
-
-
-def phrase(text: str) -> str:
-    """A text of the page frame, a control or a diagram, in the reader's language."""
-    return PLAYER["player"].get(text, text)

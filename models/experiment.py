@@ -161,7 +161,7 @@ class Experiment:
 
     Texts with placeholders: `result_text` states the result, `early_text` the result before training if the question is
     about that, `condition_text` the condition of an option that holds in part. `papers`: URL by name.
-    `order`: place among its kind. `words`: translations of options and nets. `topic`: empty for a kind without topics.
+    `order`: place among its kind. `topic`: empty for a kind without topics.
     """
 
     key: str
@@ -176,13 +176,8 @@ class Experiment:
     papers: Mapping[str, str]
     early_text: str = ""
     condition_text: str = ""
-    words: Mapping[str, str] = field(default_factory=dict)
     topic: str = ""
     undecided: ClassVar[str] = ""  # answer if a number that decides is missing; empty where a judge needs none
-
-    def word(self, name: str) -> str:
-        """Name of an option or net in the language of the text."""
-        return self.words.get(name, name)
 
     @property
     def nets(self) -> dict[str, RunConfig]:
@@ -221,8 +216,6 @@ class Experiment:
         judgement = self.judged(values)
         text = f"{self.early_text} {self.result_text}".strip() if trained else self.early_text
         sentence = judgement.undecided or fill(text, judgement.numbers)
-        for name in self.words:
-            sentence = sentence.replace(name, self.words[name])
         condition = "" if judgement.undecided else fill(self.condition_text, judgement.numbers)
         return Finding(
             judgement.answer, sentence, condition, judgement.table, judgement.lines, judgement.plane, judgement.tests
@@ -290,7 +283,6 @@ def experiment_fields(
         "judge": Judge(bind_settings(text, judge.function, settings, options=options), judge.numbers),
         "why": why,
         "papers": {name: paper_url(text, name, number) for name, number in text.take("papers", dict).items()},
-        "words": text.take("words", dict, {}),
         "order": text.take("order", int),
         **texts,
     }

@@ -10,12 +10,11 @@ from components.classroom import desk, following, homework
 from components.lessons import progress
 from components.search import box
 from components.search.index import PageWords
-from components.shell import address, hidden_parts, language, memory, projector, tour, visitor
+from components.shell import address, hidden_parts, memory, projector, tour, visitor
 from components.shell.copy_link import copy_link
 from components.shell.drawer import drawer
 from components.shell.related import link_from_lab
 from components.shell.waiting import rerun_if_stale
-from models.content import phrase
 from models.labs.labs import LABS
 
 HERE = Path(__file__).parent
@@ -78,18 +77,17 @@ def page_of(entry: PageEntry) -> StreamlitPage:
     is_start = entry.script == "start"
     return st.Page(
         HERE / f"{entry.script}.py",
-        title=phrase(entry.title),
+        title=entry.title,
         icon=f":material/{entry.icon}:",
         url_path=None if is_start else entry.script,
         default=is_start,
         visibility="hidden" if entry in UNLISTED_ENTRIES else "visible",
-        help=phrase(entry.tip) if entry.tip else None,
+        help=entry.tip or None,
     )
 
 
-language.adopt()
 bar_pages = [page_of(entry) for entry in (*SECTIONS[""], *UNLISTED_ENTRIES)]
-menus = {phrase(name): [page_of(entry) for entry in entries] for name, entries in SECTIONS.items() if name}
+menus = {name: [page_of(entry) for entry in entries] for name, entries in SECTIONS.items() if name}
 pages = {"": bar_pages} | menus
 page = st.navigation(pages, position="top", expanded=True)  # in the drawer of a phone
 above = {
@@ -104,12 +102,12 @@ title = NAME if not page.url_path else f"{page.title} · {NAME}"
 st.set_page_config(page_title=title)
 st.logo(str(HERE / "wordmark.svg"))
 visit = hidden_parts.query() | following.follow(page.url_path) | homework.follow()
-address.begin_run(page.url_path, language.query() | visit)
+address.begin_run(page.url_path, visit)
 visitor.begin_run(page.url_path, desk.current_stop())
 tour.follow()
 box.follow()
 copy_link(desk.page_button(page.url_path))
-drawer(page.url_path, current=[phrase(name) for name in (entry, above.get(entry, "")) if name])
+drawer(page.url_path, current=[name for name in (entry, above.get(entry, "")) if name])
 hidden_parts.adopt()
 if not (following.shown_state() or projector.is_on() or hidden_parts.hides_anything()):
     box.draw(PAGE_WORDS)

@@ -4,7 +4,7 @@ import streamlit as st
 
 from components.classroom import answers, board, following
 from components.search import notes
-from components.shell import hidden_parts, language, projector, tour
+from components.shell import hidden_parts, projector, tour
 from components.start import cells, net
 from components.start.ways import draw_way_to_story, draw_ways
 from components.start.words import TEXTS, conclusion
@@ -37,4 +37,3 @@ else:
     if is_plain_visit:
         draw_ways()
         notes.draw()
-        language.draw_choice()

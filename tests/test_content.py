@@ -19,7 +19,6 @@ from models.content import (
     ContentError,
     Texts,
     fill,
-    merged_edition,
     placeholders,
     read,
     text_tables,
@@ -106,7 +105,7 @@ def test_bad_content_ends_with_one_sentence_that_names_file_and_line(
     folder: Path, spoilt: tuple[str, str, str, str, str]
 ) -> None:
     file, right, wrong, at, said = spoilt
-    path = content.paths(file, "en")[file]
+    path = content.paths(file)[file]
     text = path.read_text("utf-8")
     assert right in text
     path.write_text(text.replace(right, wrong, 1), "utf-8")
@@ -157,8 +156,8 @@ def test_every_number_of_every_judge_is_said() -> None:
 
 
 STATING_KINDS = ("claims", "lessons", "papers")
-ENGLISH = {name: path for kind in ("md", "toml") for name, path in content.paths(f"**/*.{kind}", "en").items()}
-STATING = {name: path for name, path in ENGLISH.items() if kind_of(path) in STATING_KINDS}
+TEXTS = {name: path for kind in ("md", "toml") for name, path in content.paths(f"**/*.{kind}").items()}
+STATING = {name: path for name, path in TEXTS.items() if kind_of(path) in STATING_KINDS}
 
 
 @pytest.mark.parametrize("path", STATING.values(), ids=STATING)
@@ -166,84 +165,16 @@ def test_every_stated_number_is_measured_or_named(path: Path) -> None:
     check_numbers_named(read(path))
 
 
-TRANSLATED = {
-    f"{language}/{name}": (ENGLISH[name], path)
-    for language in content.editions()
-    for kind in ("md", "toml")
-    for name, path in content.paths(f"**/*.{kind}", language).items()
-    if name != "edition.toml" and path != ENGLISH[name]
-}
-
-
-@pytest.mark.parametrize(("english", "path"), TRANSLATED.values(), ids=TRANSLATED)
-def test_every_file_of_another_edition_fits_the_english_one(english: Path, path: Path) -> None:
-    made = merged_edition(read(english), read(path))
-    if kind_of(english) in STATING_KINDS:
-        check_numbers_named(merged_edition(read(english), read(path)))
-        assert MAKERS[kind_of(english)](made).options == LESSONS[made.key].options
-    assert english.name != "player.toml" or set(read(path).front["player"]) == set(read(english).front["player"])
-
-
-@pytest.mark.parametrize(
-    ("right", "wrong", "said"),
-    [
-        ("{change}", "", "“change” is filled in on one side only"),
-        ("{losses}", "{loss}", "is filled in on one side only"),
-        ("## Why", "## Whence", "nothing is called “Whence” in English"),
-    ],
-)
-def test_a_translation_that_does_not_fit_is_refused_and_its_page_stays_english(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, right: str, wrong: str, said: str
-) -> None:
-    refused: list[str] = []
-    monkeypatch.setattr(content, "event", lambda what, *_, **facts: refused.append(f"{what}: {facts}"))
-    path = folder / "exhibits/lessons/vanishing/words.zh.md"
-    path.write_text(path.read_text("utf-8").replace(right, wrong, 1), "utf-8")
-    lessons = Content("lessons/*.md", partial(experiments_from, lesson))
-    title = LESSONS["vanishing"].title
-    monkeypatch.setattr(content, "edition", lambda: "zh")
-    assert lessons["vanishing"].title == title
-    assert "exhibits/lessons/vanishing/words.zh.md, line " in refused[0]
-    assert said in refused[0]
-
-
-def test_an_edition_is_read_in_its_language_and_what_it_lacks_in_english(monkeypatch: pytest.MonkeyPatch) -> None:
-    logged: list[dict[str, Any]] = []
-    monkeypatch.setattr(content, "event", lambda what, *_, **facts: logged.append({"what": what, **facts}))
-    lessons = Content("lessons/*.md", partial(experiments_from, lesson))
-    english = lessons["vanishing"]
-    assert english.word("4 blocks") == "4 blocks"
-    monkeypatch.setattr(content, "edition", lambda: "zh")
-    own = lessons["vanishing"]
-    assert (own.options, own.nets) == (english.options, english.nets)
-    assert own.title != english.title
-    assert own.word("4 blocks") == "4 个块"
-    assert lessons["exploding"].why == LESSONS["exploding"].why
-    untranslated = {
-        "what": "content_untranslated",
-        "language": "zh",
-        "lacks": len(lessons) - 1,
-        "first": f"{min(lessons)}.md",
-    }
-    assert untranslated in logged, "a page that another test opened in this process may log its own too"
-
-
-def test_an_exhibit_has_its_words_in_its_folder_in_every_language(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_exhibit_has_its_words_in_its_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "maps" / "new").mkdir(parents=True)
     (tmp_path / "maps" / "new" / "words.md").write_text(
         "+++\norder = 1\n+++\n# What?\n\n## said\n\nOne {loss}.\n", "utf-8"
     )
-    (tmp_path / "maps" / "new" / "words.zh.md").write_text("# 什么？\n\n## said\n\n一 {loss}。\n", "utf-8")
     monkeypatch.setattr(content, "EXHIBITS", tmp_path)
     texts = Texts("maps/new")
     assert (texts.title, texts("said", loss=2)) == ("What?", "One 2.")
     fronts = Content("maps/*.md", lambda files: {text.key: text.front for text in files})
     assert dict(fronts) == {"new": {"order": 1}}
-    monkeypatch.setattr(content, "edition", lambda: "zh")
-    assert (texts.title, texts("said", loss=2)) == ("什么？", "一 2。")
-    assert dict(fronts) == {"new": {"order": 1}}, "a translation announces nothing"
 
 
 def test_negative_numbers_have_the_formatter_s_sign() -> None:
@@ -256,29 +187,6 @@ def test_negative_numbers_have_the_formatter_s_sign() -> None:
 
 def test_points_of_a_list_stay_apart() -> None:
     assert unwrapped("a\nb:\n\n- one\n  more\n- two\n\nend") == "a b:\n\n- one more\n- two\n\nend"
-
-
-def test_lines_of_chinese_are_joined_without_a_space() -> None:
-    assert unwrapped("训练之前，\n第一个块\nat the\nend") == "训练之前，第一个块 at the end"
-
-
-def test_all_that_the_player_says_by_pattern_is_said_somewhere() -> None:
-    files = [*(ROOT / "addnorm/player").glob("*.js"), *(ROOT / "components").rglob("*.py")]
-    files += [
-        *(ROOT / "models/insight").glob("*.py"),
-        *(ROOT / "exhibits").rglob("*.py"),
-        *(ROOT / "exhibits").glob("labs/*/words.md"),
-        ROOT / "pages/navigation.py",
-        ROOT / "models/lessons/stops.py",
-        ROOT / "models/spec/fields.py",
-        ROOT / "models/service/interface.py",
-    ]
-    said = "\n".join(path.read_text("utf-8") for path in files)
-    said = re.sub(r"\\u00a0|&nbsp;", " ", said)
-    for pattern in read(content.FOLDER / "player.toml").front["player"]:
-        for part in re.findall(r"[A-Za-z][A-Za-z ,:']*[a-z]", pattern):
-            longest = max(part.split(" "), key=len)
-            assert longest in said, pattern
 
 
 def test_every_call_of_a_text_fills_its_placeholders_and_every_text_is_called() -> None:
@@ -301,7 +209,7 @@ def test_every_call_of_a_text_fills_its_placeholders_and_every_text_is_called() 
 
 
 def sections_of(file: str) -> dict[str, str]:
-    return read(content.paths(f"{file}.md", content.FOLDER.name)[f"{file}.md"]).sections
+    return read(content.paths(f"{file}.md")[f"{file}.md"]).sections
 
 
 SAID = """

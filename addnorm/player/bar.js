@@ -1,6 +1,6 @@
 // The bar of the player: buttons, a select and a slider that move a playhead.
 
-import { setText, translate } from "./dom.js"
+import { setText } from "./dom.js"
 import { SPEEDS } from "./playhead.js"
 
 const HTML = `
@@ -26,7 +26,7 @@ export class Bar {
     this.range = find("input")
     this.output = find("output")
     this.select = find("select")
-    this.select.append(...Object.keys(SPEEDS).map((name) => new Option(translate(name), name)))
+    this.select.append(...Object.keys(SPEEDS).map((name) => new Option(name, name)))
     this.main.onclick = () => (this.playing ? moves.pause() : moves.play())
     find(".player-step").onclick = () => moves.step()
     find(".player-reset").onclick = () => moves.reset()

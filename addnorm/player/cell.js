@@ -1,6 +1,6 @@
 // The two small panels in a cell of an experiment: a digit with the net's answer, and a loss curve.
 
-import { appendElement, setText, svg, translate } from "./dom.js"
+import { appendElement, setText, svg } from "./dom.js"
 import { brief } from "./number.js"
 
 /** @import { Moment } from "./playhead.js" */
@@ -65,7 +65,7 @@ export class Digit {
       const text = `A ${which}, ${answerText(read)}${note} ${mark}`.trim()
       const isAlone = this.digits.length === 1
       setText(answer, isAlone ? text : `${read ?? "–"} ${mark}`.trim())
-      if (!isAlone) el.setAttribute("aria-label", translate(text))
+      if (!isAlone) el.setAttribute("aria-label", text)
     }
   }
 }

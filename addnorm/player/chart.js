@@ -2,7 +2,7 @@
 
 import { fillFigure, withSpelledNumbers } from "./bind.js"
 import { describeFigure } from "./describe.js"
-import { setText, translate } from "./dom.js"
+import { setText } from "./dom.js"
 import { labelFigure } from "./label.js"
 import { hues, luminance } from "./style.js"
 import { tableElement } from "./table.js"
@@ -58,19 +58,14 @@ export const setHues = (pageHues) => {
   for (const [name, hue] of Object.entries(hues)) document.documentElement.style.setProperty(`--hue-${name}`, hue)
 }
 
-// Translates a title inside its markup: "<b><span ...>■</span> Loss</b>".
-const translateTitle = (title) =>
-  title.endsWith("</b>") ? title.replace(/ ([^<>]+)<\/b>$/, (_, words) => ` ${translate(words)}</b>`) : translate(title)
-
-// Moves the title of the y axis, which would be vertical, into the title of the chart, and translates both.
+// Moves the title of the y axis, which would be vertical, into the title of the chart.
 const withUnitInTitle = (layout) => {
   const title = layout.title?.text
   const unit = layout.yaxis?.title?.text
-  if (!title) return layout
-  if (!unit) return { ...layout, title: { ...layout.title, text: translateTitle(title) } }
+  if (!title || !unit) return layout
   return {
     ...layout,
-    title: { ...layout.title, text: `${translateTitle(title)}  ↑ ${translate(unit)}` },
+    title: { ...layout.title, text: `${title}  ↑ ${unit}` },
     yaxis: { ...layout.yaxis, title: { text: "" } },
   }
 }
@@ -98,15 +93,13 @@ const withTheme = (declared, theme, size) => {
     linecolor: grid,
     ...numbers,
     ...axisLayout,
-    title: { font: { size: fontSize }, ...axisLayout?.title, text: translate(axisLayout?.title?.text ?? "") },
-    ...(axisLayout?.ticktext && { ticktext: axisLayout.ticktext.map(translate) }),
+    title: { font: { size: fontSize }, ...axisLayout?.title, text: axisLayout?.title?.text ?? "" },
   })
   const clear = "rgba(0,0,0,0)"
   return {
     ...layout,
     autotypenumbers: "strict", // names of places such as "-0.25" are names
     ...(isTouch && { dragmode: false }),
-    annotations: layout.annotations?.map((annotation) => ({ ...annotation, text: translate(annotation.text ?? "") })),
     xaxis: axis(layout.xaxis),
     yaxis: axis(layout.yaxis),
     ...size, // without it plotly would measure its place, which forces a layout of the page
@@ -187,8 +180,8 @@ export class Chart {
     this.measured = undefined
     this.isMap = panel.figure?.data.some((trace) => ["map", "bins"].includes(trace.bind?.kind))
     this.el.style.setProperty("--height", `${panel.height}px`)
-    this.el.setAttribute("aria-label", translate(`${panel.title}, chart`))
-    this.table.setAttribute("aria-label", translate(`${panel.title}, table`))
+    this.el.setAttribute("aria-label", `${panel.title}, chart`)
+    this.table.setAttribute("aria-label", `${panel.title}, table`)
     this.sentence.hidden = !panel.sentence
     this.updateSwitch()
   }
@@ -201,14 +194,14 @@ export class Chart {
   updateSwitch() {
     const word = this.table.hidden ? "Table" : "Chart"
     this.drawing.classList.toggle("tabled", !this.table.hidden)
-    this.button.textContent = translate(word)
-    this.button.setAttribute("aria-label", translate(`${word} of ${this.panel.title}`))
+    this.button.textContent = word
+    this.button.setAttribute("aria-label", `${word} of ${this.panel.title}`)
     this.button.setAttribute("aria-expanded", String(!this.table.hidden))
   }
 
   tabulate() {
     if (this.table.hidden) this.table.replaceChildren()
-    else if (this.figure) this.table.replaceChildren(tableElement(this.figure, translate(this.panel.title)))
+    else if (this.figure) this.table.replaceChildren(tableElement(this.figure, this.panel.title))
   }
 
   // Draws sentence, figure and table at a moment. `Plotly` is undefined until it is loaded; `theme` is that of `themeOf`.
@@ -272,7 +265,7 @@ export class Chart {
     if (layout.title?.text) layout.title = fittingTitle(layout.title, theme.font, size.width)
     layout.modebar = { bgcolor: "rgba(0,0,0,0)", color: layout.font.color, activecolor: layout.font.color }
     layout.xaxis.uirevision = layout.yaxis.uirevision = `${panel.fit} ${this.undoCount}` // keeps the zoom while it is equal
-    const data = figure.data.map((trace) => withSpelledNumbers({ ...trace, name: translate(trace.name) }))
+    const data = figure.data.map(withSpelledNumbers)
     const previous = this.input
     this.input = plotlyInput(previous, data, layout)
     if (this.input === previous) return
@@ -313,6 +306,6 @@ export class Chart {
     this.input = undefined
     this.figure = undefined
     this.alt.textContent = ""
-    this.el.replaceChildren(translate("The net has not been asked yet: press Train or Step."))
+    this.el.replaceChildren("The net has not been asked yet: press Train or Step.")
   }
 }

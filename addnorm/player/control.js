@@ -1,6 +1,6 @@
 // The controls that lie over the stack of a net which its visitor may change: residual line, norms, blocks, right edge.
 
-import { appendElement, clock, setText, translate } from "./dom.js"
+import { appendElement, clock, setText } from "./dom.js"
 
 const ANSWER_SECONDS = 10 // within which the page shows the net that was asked for
 const DRAG_MS = 100 // after the last move of the edge, before the page learns of it
@@ -23,7 +23,7 @@ export class Control {
     this.dueAt = 0 // seconds; before, the page may show an older net
     this.lines = ["residual", "norm"].map((name) => {
       const button = appendElement(place, "button", "player-line")
-      Object.assign(button, { type: "button", textContent: translate(name) })
+      Object.assign(button, { type: "button", textContent: name })
       button.setAttribute("role", "switch")
       button.onclick = () => this.change({ [name]: !this.net[name] })
       return button
@@ -32,7 +32,7 @@ export class Control {
     this.edge = appendElement(place, "div", "player-edge")
     this.edge.tabIndex = 0
     this.edge.setAttribute("role", "slider")
-    this.edge.setAttribute("aria-label", translate("Depth"))
+    this.edge.setAttribute("aria-label", "Depth")
     this.edge.setAttribute("aria-valuemin", "1")
     for (const el of [...this.lines, this.edge]) el.hidden = true // until there is a drawing to lie over
     this.edge.onkeydown = (event) => {
@@ -126,7 +126,7 @@ export class Control {
     const { depth } = this.net
     this.edge.setAttribute("aria-valuemax", this.most)
     this.edge.setAttribute("aria-valuenow", depth)
-    this.edge.setAttribute("aria-valuetext", translate(depth === 1 ? "1 block" : `${depth} blocks`))
+    this.edge.setAttribute("aria-valuetext", depth === 1 ? "1 block" : `${depth} blocks`)
     setText(this.edge, String(depth))
     if (this.area) this.put(this.area)
   }

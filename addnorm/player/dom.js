@@ -6,42 +6,17 @@ export const appendElement = (parent, name, className = "") => {
   return el
 }
 
-// Translations of the player's texts by pattern ("block {} of {}"); empty on an English page.
-let phrases = []
-export const setPhrases = (words) => {
-  phrases = Object.entries(words).map(([pattern, phrase]) => {
-    const parts = pattern.split("{}").map((part) => part.replace(/[.*+?^${}()|[\]\\]/g, "\\$&").replaceAll(" ", "\\s"))
-    return [new RegExp(`^${parts.join("(.*?)")}$`), phrase]
-  })
-}
-
-// The text in the language of the page; the parts that fill a pattern are translated too.
-export const translate = (text) => {
-  for (const [pattern, phrase] of phrases) {
-    const match = pattern.exec(text)
-    if (match) return match.slice(1).reduce((whole, part) => whole.replace("{}", () => translate(part)), phrase)
-  }
-  return text
-}
-
-// Translates the texts in the HTML below an element.
-export const translateTexts = (root) => {
-  const texts = phrases.length ? document.createTreeWalker(root, NodeFilter.SHOW_TEXT) : undefined
-  for (let text = texts?.nextNode(); text; text = texts?.nextNode()) setText(text, text.textContent)
-}
-
 const SVG_NAMESPACE = "http://www.w3.org/2000/svg"
 
 export const svg = (name, attributes, text) => {
   const el = document.createElementNS(SVG_NAMESPACE, name)
   for (const [key, value] of Object.entries(attributes)) el.setAttribute(key, value)
-  if (text !== undefined) el.textContent = translate(text)
+  if (text !== undefined) el.textContent = text
   return el
 }
 
 // Sets the text of an element only if it differs: setting it again would repeat an announcement and drop a selection.
-export const setText = (el, english) => {
-  const text = translate(english)
+export const setText = (el, text) => {
   if (el.textContent !== text) el.textContent = text
 }
 

@@ -1,6 +1,5 @@
 // Names the lines of a figure: up to four at their ends, more in a legend. Sets the margins for the names. Pure.
 
-import { translate } from "./dom.js"
 import { hues, styledTrace, withLuminance } from "./style.js"
 
 const MAX_AT_ENDS = 4 // lines that are named at their ends
@@ -78,7 +77,7 @@ const namesTrace = (lines, levels, crossed, { xaxis, yaxis, legend, margin }, he
     mode: "text",
     x: ends.map(({ x }) => x),
     y: shares.map(yScale.toValue),
-    text: ends.map(({ name }) => "\u2002".repeat(crossed.has(`${name} diverged`) ? 3 : 1) + translate(name)),
+    text: ends.map(({ name }) => "\u2002".repeat(crossed.has(`${name} diverged`) ? 3 : 1) + name),
     textposition: "middle right",
     textfont: { size: legend.font.size, color: ends.map(({ hue }) => nameHue(hue)) },
     cliponaxis: false,

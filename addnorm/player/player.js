@@ -5,7 +5,7 @@ import { BlockPicture, RunHeading } from "./block.js"
 import { Curve, Digit } from "./cell.js"
 import { AGAIN, Chart, loadPlotly, prefetchPlotly, setHues, themeOf } from "./chart.js"
 import { decodeEmbedded } from "./connection.js"
-import { clock, setPhrases, setText, translate, translateTexts, whenGone } from "./dom.js"
+import { clock, setText, whenGone } from "./dom.js"
 import { Drop, droppedLog } from "./drop.js"
 import { listen } from "./keys.js"
 import { brief } from "./number.js"
@@ -553,7 +553,7 @@ class Player {
       playing: playhead.playing,
       calm,
       alone: Boolean(this.scene),
-      about: this.about().map(translate).join(" · "),
+      about: this.about().join(" · "),
       time,
     }
   }
@@ -677,7 +677,7 @@ class Player {
       error ? [toSentence([data.names[index], error].filter(Boolean).join(": "))] : [],
     )
     setText(this.error, [...new Set(errors)].join(" "))
-    this.writeStatus(facts.map(translate).join(" · "), states.some((state) => state.recorded) ? "recorded" : "measured")
+    this.writeStatus(facts.join(" · "), states.some((state) => state.recorded) ? "recorded" : "measured")
   }
 
   // What the viewer waits for, or how the runs ended; empty in between.
@@ -700,7 +700,7 @@ class Player {
     this.status.dataset.text = text + kind
     const badge = document.createElement("span")
     badge.className = `player-badge ${kind}`
-    badge.textContent = translate(kind === "measured" ? "measured live" : kind)
+    badge.textContent = kind === "measured" ? "measured live" : kind
     badge.title = this.data.badge_help[kind]
     this.status.replaceChildren(text && `${text} · `, badge)
   }
@@ -748,7 +748,6 @@ export const mount = (component, host) => {
   const { data, parentElement, setTriggerValue: fire } = component
   const root = parentElement.querySelector(".player")
   const name = data.below ?? data.name
-  setPhrases(data.words ?? {})
   if (!parts.has(name)) parts.set(name, new Map())
   const declared = parts.get(name)
   if (!declared.has(root)) declared.set(root, { grid: root.querySelector(".player-grid") })
@@ -761,7 +760,6 @@ export const mount = (component, host) => {
     players.get(name).declare(component)
   }
   const player = players.get(name)
-  translateTexts(root)
   return whenGone(root, () => {
     if (!declared.delete(root)) return
     if (data.below) return players.get(name)?.declarePanels()

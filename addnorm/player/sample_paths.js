@@ -1,7 +1,7 @@
 // Ten held-out samples travel through the blocks of nets: the distance from the centre is the RMS of a sample's stream, the
 // angle its direction: wide apart where the cosines are small. Positions after blocks are measured, those in between interpolated.
 
-import { appendElement, clock, setText, svg, translate } from "./dom.js"
+import { appendElement, clock, setText, svg } from "./dom.js"
 import { guessOf, saveGuess } from "./guesses.js"
 import { brief } from "./number.js"
 
@@ -77,7 +77,7 @@ export const relativeSize = ({ size }, stop) => {
 const timesText = (size) => {
   if (size === null) return "not finite"
   if (size > 0 && size < 0.05) return `1/${brief(1 / size, 2)}`
-  return brief(size, 2) === "1" ? translate("same size as the input") : `${brief(size, 2)} times`
+  return brief(size, 2) === "1" ? "same size as the input" : `${brief(size, 2)} times`
 }
 const ease = (share) => share * share * (3 - 2 * share)
 
@@ -182,7 +182,7 @@ class Net {
       ? `${block}${this.age ? "" : ` · ${this.subject}`}: ${timesText(relativeSize(this.journey, stop))}`
       : `${block} of ${this.journey.blocks.at(-1)}`
     const parts = [place, answers && `${rightCount} right`, this.age].filter(Boolean)
-    const caption = parts.map(translate).join(" · ")
+    const caption = parts.join(" · ")
     setText(this.caption, covered ? "at the input" : caption)
   }
 
@@ -497,7 +497,7 @@ export class SamplePaths {
     const block = journey.blocks[Math.round(this.share * (journey.blocks.length - 1))]
     setText(this.blockOutput, `${block} of ${journey.blocks.at(-1)}`)
     if (isResting) this.slider.setAttribute("aria-valuetext", `block ${block}`)
-    this.slider.setAttribute("aria-label", translate("Block shown"))
+    this.slider.setAttribute("aria-label", "Block shown")
     setText(this.playButton, isResting ? "Play through the depth" : "Pause")
     this.playButton.classList.toggle("playing", !isResting)
     if (isResting) this.tabulate()

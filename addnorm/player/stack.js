@@ -1,7 +1,7 @@
 // The stack: one column per block, with its signal in the upper half and its gradient in the lower.
 
 import { Control } from "./control.js"
-import { appendElement, setText, translate } from "./dom.js"
+import { appendElement, setText } from "./dom.js"
 import { brief, power } from "./number.js"
 import { hues, rgbOf } from "./style.js"
 import { logRange, powers } from "./y_axis.js"
@@ -92,7 +92,7 @@ export class StackPanel {
     this.measured = this.legendKey = undefined
     if (!keepsScale) this.rescale()
     this.group.style.setProperty("--height", `${panel.height}px`)
-    this.group.setAttribute("aria-label", translate(panel.title))
+    this.group.setAttribute("aria-label", panel.title)
     this.group.classList.toggle("opens", panel.diagrams.length > 0 && !panel.net)
     if (panel.net) this.declareNet(panel.net)
     this.open(Math.min(this.shown, panel.blocks.length - 1))
@@ -100,7 +100,7 @@ export class StackPanel {
     const buttons = panel.blocks.map(({ name }, index) => {
       const button = document.createElement("button")
       button.type = "button"
-      button.setAttribute("aria-label", translate(name)) // until there are numbers
+      button.setAttribute("aria-label", name) // until there are numbers
       button.onclick = () => {
         this.setFocus(index)
         if (this.panel.net?.out) this.control.toggleBlock(this.panel.blocks[index].block)
@@ -295,7 +295,7 @@ export class StackPanel {
   // What the button of a block says.
   label(index) {
     const { out } = this.panel.blocks[index]
-    return translate(`${this.blockText(index)}${this.panel.net?.out ? `; ${out ? "put it back" : "take it out"}` : ""}`)
+    return `${this.blockText(index)}${this.panel.net?.out ? `; ${out ? "put it back" : "take it out"}` : ""}`
   }
 
   // Puts the controls where the drawing is, and says what happened before training or, once it was watched, in it.
@@ -490,7 +490,7 @@ export class StackPanel {
     const putText = (text, y, indent = 12, font = `${this.fontSize}px`) => {
       pen.font = `${font} ${family}`
       pen.fillStyle = ink
-      pen.fillText(translate(text), left + indent, y)
+      pen.fillText(text, left + indent, y)
     }
     if (label) putText(label, ribbon / 2 + 2, 0, `bold ${1.35 * this.fontSize}px`)
     else {

@@ -1,6 +1,6 @@
 // The panels of words: headline, heading, link, sentence, and the text of a language model.
 
-import { appendElement, onPlainClick, setText, translate } from "./dom.js"
+import { appendElement, onPlainClick, setText } from "./dom.js"
 import { percentage } from "./number.js"
 
 /** @import { Moment } from "./playhead.js" */
@@ -35,7 +35,7 @@ export class Headline {
     this.panel = panel
     this.label.textContent = panel.label && `${panel.label} `
     setText(this.why, "why")
-    this.why.setAttribute("aria-label", translate(panel.label ? `why, of ${panel.label}` : "why"))
+    this.why.setAttribute("aria-label", panel.label ? `why, of ${panel.label}` : "why")
     setText(this.next, panel.next)
     setText(this.note, panel.note)
     setText(this.help, panel.help)

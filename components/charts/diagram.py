@@ -12,7 +12,6 @@ from pathlib import Path
 import streamlit as st
 
 from components.charts.colour import NORM, SIGNAL, WEIGHTS
-from models.content import phrase
 from models.spec import NORMS, PLACEMENTS, RunConfig, plan
 from models.spec.placement import Placement
 from models.spec.plan import SublayerPlan
@@ -84,7 +83,7 @@ class Drawing:
 
     def text(self, label: str, x: float, y: float, kind: str = "name") -> None:
         """Adds text, centred unless it is a caption."""
-        self.parts.append(f'<text class="{kind}" x="{x:.0f}" y="{y:.0f}">{escape(phrase(label))}</text>')
+        self.parts.append(f'<text class="{kind}" x="{x:.0f}" y="{y:.0f}">{escape(label)}</text>')
 
     def dot(self, x: float, y: float, kind: str = "") -> None:
         """Adds a point at which a stream is read, or with `kind` "+" one at which something is added to it."""

@@ -14,7 +14,6 @@ from components.shell.related import link_to_cards, link_to_labs
 from components.shell.text import badge, draw_explanation, with_explained_words
 from models.claims.claims import CLAIMS, TOPICS, Claim
 from models.claims.judging import GUESSES, PARTLY, UNDECIDED
-from models.content import phrase
 from models.experiment import Finding
 from models.lessons.board import ClassState
 from models.spec.knob import Knob
@@ -74,7 +73,7 @@ def _title(claim: Claim) -> str:
 def _draw_votes(claim: Claim, question: str) -> Outcome:
     """Draws a class's votes and the verdict of the experiment, which runs until there is one."""
     is_gathering, finding = DECK.gather(claim)
-    st.markdown(phrase("The class guessed"))
+    st.markdown("The class guessed")
     board.draw_guesses(following.code(), question, answers.option_of(finding), following.member())
     if finding is not None:
         _draw_verdict(claim, finding)

@@ -10,9 +10,8 @@ from components.classroom import following, ways_in
 from components.shell import projector, session, visitor
 from components.shell.session import Key
 from components.shell.waiting import poll_while
-from models.content import Texts, phrase
+from models.content import Texts
 from models.lessons.board import ClassState, board
-from models.lessons.lessons import LESSONS
 from models.lessons.questions import OwnQuestion
 from models.lessons.stops import poll_of, questions_of
 from models.spec.query import MAX_NUMBER_CHARS, escape_markdown
@@ -61,14 +60,7 @@ def _numbered_title(number: int, question: str) -> str:
 
 def _plain(question: str, text: str) -> str:
     """A text of a question as Markdown; nothing in a teacher's own is formatted."""
-    return escape_markdown(text) if isinstance(poll_of(question), OwnQuestion) else word(question, text)
-
-
-def word(question: str, text: str) -> str:
-    """An option or the title of a question in the reader's language; a teacher's own stays as it is."""
-    if isinstance(poll_of(question), OwnQuestion):
-        return text
-    return LESSONS[question].word(text) if question in LESSONS else phrase(text)
+    return escape_markdown(text) if isinstance(poll_of(question), OwnQuestion) else text
 
 
 def _draw_options(question: str, title: str) -> None:
@@ -78,9 +70,9 @@ def _draw_options(question: str, title: str) -> None:
     """
     code, member = following.code(), following.member()
     guess = board().guess_of(code, question, member)
-    label = phrase("What is your guess?")
+    label = "What is your guess?"
     if guess:
-        label = phrase("Your guess is in: {}").format(f"**{_plain(question, guess)}**")
+        label = f"Your guess is in: **{_plain(question, guess)}**"
     st.markdown(f"{title} · {label}" if title else label)
 
     def submit(option: str) -> None:
@@ -109,8 +101,8 @@ def _draw_number(name: str, submit: Callable[[str], None]) -> None:
         submit(str(session.widget_value(field, "")))
 
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        st.text_input(phrase("A number"), key=field, max_chars=MAX_NUMBER_CHARS, width=240, on_change=send)
-        st.button(phrase("Send"), key=f"class_guess_{name}", type="primary", on_click=send)
+        st.text_input("A number", key=field, max_chars=MAX_NUMBER_CHARS, width=240, on_change=send)
+        st.button("Send", key=f"class_guess_{name}", type="primary", on_click=send)
 
 
 def _widget_name(question: str) -> str:
@@ -138,7 +130,7 @@ def _draw_on_projector(state: ClassState, text: str, draw_picture: Callable[[], 
                     for option in poll_of(question).options
                 ]
                 st.markdown("\n".join(f"- {option}" for option in options))
-            hint = f"<p>{phrase(following.HINT)}</p>" if following.teacher_key() else ""
+            hint = f"<p>{following.HINT}</p>" if following.teacher_key() else ""
             st.html(ways_in.join_html(following.code(), _attendance_html("") + hint))
         with right:
             draw_picture()
@@ -155,15 +147,15 @@ def _attendance_html(text: str) -> str:
 
 def attendance(state: ClassState) -> str:
     """How many of a class are connected, how many of them have answered each of its questions, and how many left."""
-    gone = [phrase("{} answered and left").format(state.gone)] if state.gone else []
+    gone = [f"{state.gone} answered and left"] if state.gone else []
     if not state.here:
-        return ", ".join([phrase("Nobody is here"), *gone]) if gone else phrase("Nobody is here yet")
+        return ", ".join(["Nobody is here", *gone]) if gone else "Nobody is here yet"
     if not state.answered:
-        return phrase("{} here").format(state.here)
+        return f"{state.here} here"
     if len(state.answered) == 1:
-        return ", ".join([phrase("{} of {} answered").format(state.answered[0], state.here), *gone])
-    first = phrase("{} of {} answered question 1").format(state.answered[0], state.here)
-    others = [phrase("{} question {}").format(count, number) for number, count in enumerate(state.answered[1:], 2)]
+        return ", ".join([f"{state.answered[0]} of {state.here} answered", *gone])
+    first = f"{state.answered[0]} of {state.here} answered question 1"
+    others = [f"{count} question {number}" for number, count in enumerate(state.answered[1:], 2)]
     return ", ".join([first, *others, *gone])
 
 
@@ -207,8 +199,8 @@ def draw_guesses(code: str, question: str, right_option: str = "", member: str =
     lines = []
     for label, count in counts.items():
         attribute, tick = (" class=right", "✓ ") if label == bars.label(right_option) else ("", "")
-        note = f" {phrase('(your guess)')}" if label == guess else ""
-        shown_label = escape(word(question, label))
+        note = " (your guess)" if label == guess else ""
+        shown_label = escape(label)
         lines.append(f'<li style="--count:{count}"{attribute}>{tick}{shown_label}: <b>{count}</b>{note}</li>')
     total = max(1, sum(counts.values()))
     st.html(f'<ul class="class-bars" data-question="{number}" style="--all:{total}">{"".join(lines)}</ul>')

@@ -6,7 +6,7 @@ import streamlit as st
 
 from components.classroom import ways_in
 from components.server.tickets import TICKETS
-from components.shell import address, language, memory, projector, session, visitor
+from components.shell import address, memory, projector, session, visitor
 from components.shell.component import component
 from components.shell.link import PAGES
 from components.shell.session import Key
@@ -59,9 +59,7 @@ def follow(page: str) -> dict[str, str]:
         return {}
     state = board().state_of(code)
     CLASS_STATE.put(state)
-    if state is not None:
-        language.use(state.language)
-    query = language.query() | {KEY: code} | ({projector.KEY: projector.VALUE} if CLASS_PROJECTOR.get() else {})
+    query = {KEY: code} | ({projector.KEY: projector.VALUE} if CLASS_PROJECTOR.get() else {})
     listen(code, state, PROJECTOR if CLASS_PROJECTOR.get() else STUDENT, keys=bool(teacher_key()))
     if state is not None and CLASS_PROJECTOR.get():
         ways_in.draw_join_overlay(code)

@@ -18,15 +18,14 @@ from starlette.responses import HTMLResponse, PlainTextResponse, RedirectRespons
 from starlette.routing import BaseRoute, Route, WebSocketRoute
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
-from components.classroom.board import attendance, word
+from components.classroom.board import attendance
 from components.classroom.following import CLASS_SCREEN, KEY, MEMBER_COOKIE, STUDENT, TEACHER, key_cookie
 from components.classroom.homework import KEY as HOMEWORK_KEY
 from components.player.news import News
 from components.server.connection import REFUSED, PageConnection
 from components.server.tickets import TICKETS
-from components.shell import language, projector
+from components.shell import projector
 from components.shell.assets import base_path
-from models import content
 from models.lessons.board import NO_SUCH_CLASS, Board, board, code_from, is_valid_key, is_valid_member
 from models.lessons.homework import homework_from
 from models.lessons.stops import START, page_of
@@ -76,8 +75,6 @@ async def join(request: Request) -> Response:
     is_teacher = is_valid_key(key) and board().keep_alive(code, key)
     query |= {KEY: code} | ({projector.KEY: projector.VALUE} if is_teacher else {})
     cookies |= {key_cookie(code): key} if is_teacher else {}
-    if state.language not in ("", content.english()):
-        query[language.KEY] = state.language
     to = f"{base}/{'' if page == START else page}?{urlencode(query)}"
     stop = RedirectResponse(f"{to}#{code}.{key}" if is_teacher else to, 303)  # the key, where cookies are blocked
     return _with_cookies(request, stop, cookies)
@@ -90,7 +87,6 @@ async def homework(request: Request) -> Response:
     if assigned is None:
         return PlainTextResponse("This link was not made by this server, or is incomplete.", 404)
     page, query = page_of(assigned.stop)
-    query |= {language.KEY: spoken} if (spoken := request.query_params.get(language.KEY)) else {}
     to = f"{base}/{'' if page == START else page}"
     if assigned.opens(request.query_params.get("code", "")):
         response = RedirectResponse(f"{to}?{urlencode(query)}", 303)
@@ -188,18 +184,13 @@ class ClassConnection(PageConnection):
         """The state of the class, as much of it as this listener may see."""
         state = board().state_of(self.code)
         message: dict[str, Any] = {"version": state.version if state else 0}
-        with language.reading(state.language if state else ""):
-            if self.listener != STUDENT:
-                here, text = (state.here, attendance(state)) if state else (0, "")
-                message |= {"here": here, "attendance": text}
-            if self.listener == TEACHER and state is not None:
-                message["guesses"] = [
-                    [
-                        (word(question, label), count)
-                        for label, count in (board().counts(self.code, question) or {}).items()
-                    ]
-                    for question in state.open_questions
-                ]
+        if self.listener != STUDENT:
+            here, text = (state.here, attendance(state)) if state else (0, "")
+            message |= {"here": here, "attendance": text}
+        if self.listener == TEACHER and state is not None:
+            message["guesses"] = [
+                [*(board().counts(self.code, question) or {}).items()] for question in state.open_questions
+            ]
         return message
 
 

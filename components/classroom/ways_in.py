@@ -6,7 +6,6 @@ import streamlit as st
 
 from components.shell import address
 from components.shell.qr import qr_code_html
-from models.content import phrase
 
 
 def join_html(code: str, extra_html: str) -> str:
@@ -23,5 +22,4 @@ def draw_join_overlay(code: str) -> None:
 def _qr_code_and_address(code: str) -> tuple[str, str]:
     base = address.app_url()
     join = escape(f"{base.partition('://')[2]}/join")
-    instruction = phrase("{} with the code {}").format(f"<b>{join}</b>", f"<b>{code}</b>")
-    return qr_code_html(f"{base}/join?c={code}"), f"<p>{instruction}</p>"
+    return qr_code_html(f"{base}/join?c={code}"), f"<p><b>{join}</b> with the code <b>{code}</b></p>"

@@ -8,7 +8,6 @@ import streamlit as st
 from components.controls import form
 from components.shell import session
 from components.shell.link import field_help
-from models.content import phrase
 from models.spec import RunConfig, knobs
 from models.spec.settings import run_knob
 
@@ -34,7 +33,7 @@ def draw_widget(
         suggestions: list[float | str] = [*extra_choices, 0.5, 1.0, 2.0, *knob.rules]
         choices = suggestions if value in suggestions else [value, *suggestions]
         arguments: dict[str, Any] = {"key": key, "help": field_help(name)} | options
-        st.selectbox(phrase(knob.label), choices, accept_new_options=True, **arguments)
+        st.selectbox(knob.label, choices, accept_new_options=True, **arguments)
         return
     legal = None
     if knob.choices is not None:

@@ -9,7 +9,6 @@ from streamlit.delta_generator import DeltaGenerator
 
 from components.shell import address, session
 from components.shell.link import help_text
-from models.content import phrase
 from models.spec.knob import Knob
 from models.spec.query import Suggestion
 from models.spec.settings import Settings
@@ -91,7 +90,7 @@ def draw_control(key: str, name: str, types: tuple[type, ...], knob: Knob, **opt
     """Draws the control of a field: a toggle, choices, a text or a number."""
     arguments: dict[str, Any] = {"key": key, "persist_state": "session", "help": help_text(name, knob)}
     arguments |= ({"width": knob.width} if knob.width else {}) | options
-    label = phrase(knob.label)
+    label = knob.label
     if types == (bool,):
         st.toggle(label, **arguments)
     elif knob.choices is not None:

@@ -15,7 +15,6 @@ from components.shell import address, projector, session, waiting
 from components.shell.hidden_parts import is_hidden
 from components.shell.related import link_to_labs
 from components.shell.text import draw_explanation, with_explained_words
-from models.content import phrase
 from models.experiment import Finding
 from models.lessons.board import ClassState
 from models.lessons.board import board as board_of_class
@@ -120,7 +119,7 @@ def draw_in_class(lesson: Lesson, state: ClassState) -> None:
     left, right = st.columns([2, 3], gap="medium")
     finding = runs.visible_finding(lesson)
     with left:
-        st.markdown(phrase("The class guessed"))
+        st.markdown("The class guessed")
         board.draw_guesses(code, lesson.key, finding.answer if finding else "", member)
     with left if projector.is_on() else right:
         runs.draw_finding(lesson, finding, in_class=True)
@@ -189,10 +188,10 @@ def _draw_guess(lesson: Lesson) -> bool:
         runs.reset(lesson)
 
     if guess or (shown.get() and not is_hidden("answers")):
-        st.markdown(TEXTS("your guess was", guess=lesson.word(guess)) if guess else TEXTS("answer shown"))
+        st.markdown(TEXTS("your guess was", guess=guess) if guess else TEXTS("answer shown"))
         st.button(TEXTS("guess again"), key=f"{key}_again", icon=":material/replay:", on_click=reset)
         return True
-    choice = st.radio(TEXTS("your guess"), lesson.options, index=None, key=key, format_func=lesson.word)
+    choice = st.radio(TEXTS("your guess"), lesson.options, index=None, key=key)
     with st.container(horizontal=True):
         st.button(
             TEXTS("settle"),

@@ -48,7 +48,7 @@ def draw_player(lesson: Lesson, start: str = "") -> bool:
         nets,
         _panels(lesson),
         scope=TRAIN_LABELS[len(nets)],
-        names=[lesson.word(name) for name in lesson.nets],
+        names=[*lesson.nets],
         keys=projector.PLAYER_KEYS_HINT if projector.is_on() else "",
         reset=LESSON_RESET.of(lesson.key).get(),
         start=start,
@@ -92,9 +92,7 @@ def lesson_chart(lesson: Lesson, kind: str) -> Figure:
 
 def nets_by_label(lesson: Lesson) -> dict[str, RunConfig]:
     """A lesson's nets by the label that the page shows for them: a letter and the name."""
-    return {
-        f"{letter} {lesson.word(name)}": cfg for letter, (name, cfg) in zip("ABCD", lesson.nets.items(), strict=False)
-    }
+    return {f"{letter} {name}": cfg for letter, (name, cfg) in zip("ABCD", lesson.nets.items(), strict=False)}
 
 
 def draw_sample_paths(lesson: Lesson) -> None:
@@ -175,7 +173,7 @@ def _is_over(lesson: Lesson) -> bool:
 def _draw_answer(lesson: Lesson, heading: str, finding: Finding) -> None:
     """Draws the answer beside the guess, and stores whether the guess was right."""
     lesson_progress = progress.progress_of(lesson.key)
-    guess, answer = lesson_progress.guess, lesson.word(finding.answer)
+    guess, answer = lesson_progress.guess, finding.answer
     if not guess:
         lesson_progress.right = None
         sentence = TEXTS("answer", answer=answer)
@@ -184,7 +182,7 @@ def _draw_answer(lesson: Lesson, heading: str, finding: Finding) -> None:
         sentence = TEXTS("right", answer=answer)
     else:
         lesson_progress.right = False
-        sentence = TEXTS("wrong", guess=lesson.word(guess), answer=answer)
+        sentence = TEXTS("wrong", guess=guess, answer=answer)
     st.subheader(heading, anchor=False)
     st.markdown(sentence)
     st.markdown(f"**{with_explained_words(finding.sentence)}** {badge('measured')}")

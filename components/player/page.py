@@ -20,7 +20,6 @@ from components.server.tickets import TICKETS, Playhead
 from components.shell import projector, session
 from components.shell.player_files import CSS, HTML, LOADER, PLOTLY_ADDRESS, VERSION
 from components.shell.visitor import owner
-from models.content import phrases
 from models.service.client import key_of, trainer
 from models.spec import RunConfig
 
@@ -107,7 +106,6 @@ def _mount(
 ) -> None:
     """Mounts the component and passes on its events after a check."""
     key = f"player_{name}"
-    data |= {"words": phrases()}
     component = _component(
         key=key,
         data={**data, "name": key},

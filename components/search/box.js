@@ -64,8 +64,6 @@ export default ({ data, parentElement, setTriggerValue }) => {
     request?.abort()
     request = new AbortController()
     const query = new URLSearchParams({ q: input.value })
-    const language = new URLSearchParams(location.search).get("lang")
-    if (language) query.set("lang", language)
     try {
       const answer = await fetch(`./search?${query}`, { signal: request.signal })
       if (answer.ok) show(await answer.json())

@@ -14,12 +14,11 @@ from starlette.responses import JSONResponse
 from starlette.routing import BaseRoute, Route
 
 from components.search import index
-from components.shell import address, language, session
+from components.shell import address, session
 from components.shell.assets import base_path
 from components.shell.component import component
 from components.shell.link import PAGES
 from components.shell.session import Key
-from models.content import phrase
 from models.lessons.glossary import PAGES as PAGE_NAMES
 from models.spec.bounds import MAX_LINK_CHARS
 from models.spec.query import MAX_LINK_KEYS
@@ -45,13 +44,8 @@ def routes() -> list[BaseRoute]:
 
 
 async def serve(request: Request) -> JSONResponse:
-    """What is found for `q`, in the edition `lang`; in a thread, because the first search builds the index."""
-
-    def answer() -> index.Results:
-        with language.reading(request.query_params.get(language.KEY, "")):
-            return index.answer(request.query_params.get(address.SEARCH_KEY, ""))
-
-    results = await asyncio.to_thread(answer)
+    """What is found for `q`; in a thread, because the first search builds the index."""
+    results = await asyncio.to_thread(index.answer, request.query_params.get(address.SEARCH_KEY, ""))
     shown = [{**asdict(entry), "other_words": "", "words": ""} for entry in results.entries]
     return JSONResponse({"sentence": results.sentence, "entries": shown})
 
@@ -71,4 +65,4 @@ def draw(pages: Sequence[index.PageWords]) -> None:
     def receive() -> None:
         GO.put(str(getattr(session.widget_value(NAME), "go", "") or "")[:MAX_LINK_CHARS])
 
-    _component(key=NAME, data={"words": [phrase(english) for english in WORDS]}, on_go_change=receive)
+    _component(key=NAME, data={"words": WORDS}, on_go_change=receive)

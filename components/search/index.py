@@ -13,7 +13,7 @@ from urllib.parse import urlencode
 from components.controls.panel import SCENES
 from components.shell import compare_link
 from models import exhibits
-from models.content import PLACEHOLDER, UNSPACED, Content, Document, Texts, phrase
+from models.content import PLACEHOLDER, Content, Document, Texts
 from models.experiment import net_config
 from models.insight.words import count_in_words
 from models.lessons.glossary import ENTRIES, SYNONYMS, key_of, nearest_term
@@ -94,9 +94,7 @@ class Index:
         self._lock = Lock()
         self._table = sqlite3.connect(":memory:", check_same_thread=False)
         self._table.execute(f"CREATE VIRTUAL TABLE entry USING fts5({COLUMNS}, tokenize='porter unicode61')")
-        rows = [
-            [_spaced(text) for text in (entry.title, entry.other_words, entry.says, entry.words)] for entry in entries
-        ]
+        rows = [(entry.title, entry.other_words, entry.says, entry.words) for entry in entries]
         self._table.executemany("INSERT INTO entry VALUES (?, ?, ?, ?)", rows)
 
     def find(self, words: Sequence[str], question: str, *, is_typing: bool) -> list[Findable]:
@@ -123,18 +121,13 @@ class Index:
 
 @cache
 def _index() -> Content[Index]:
-    """The index in the reader's language, under the key ""; it is built again when a text has changed."""
+    """The index, under the key ""; it is built again when a text has changed."""
     return Content("**/*.md", lambda texts: {"": Index([*_entries(texts)])}, "*.toml")
 
 
 def _words(text: str) -> list[str]:
-    """The words of a text in lower case, without signs; Chinese characters one by one."""
-    return re.findall(r"[^\W_]+", _spaced(text).casefold())
-
-
-def _spaced(text: str) -> str:
-    """A text with blanks around what is written without, for a table that parts words at them."""
-    return re.sub(f"({UNSPACED})", r" \1 ", text)
+    """The words of a text in lower case, without signs."""
+    return re.findall(r"[^\W_]+", text.casefold())
 
 
 def _terms_named(question: str) -> Iterator[str]:
@@ -148,9 +141,7 @@ def _entries(texts: Sequence[Document]) -> Iterator[Findable]:
     for page in pages:
         script = exhibits.FOLDER.parent / "pages" / f"{page.address or 'start'}.py"
         doc = ast.get_docstring(ast.parse(script.read_text(encoding="utf-8"))) or ""
-        yield Findable(
-            "page", phrase(page.title), phrase(page.tip) or doc.removeprefix(f"{page.title}: "), page.address
-        )
+        yield Findable("page", page.title, page.tip or doc.removeprefix(f"{page.title}: "), page.address)
     shown = [text for text in texts if text.path.is_relative_to(exhibits.FOLDER)]
     for text in sorted(shown, key=lambda text: text.front.get("order", 0)):
         kind, *names = text.path.parent.relative_to(exhibits.FOLDER).parts
@@ -259,7 +250,7 @@ def _plain(text: str) -> str:
 
 def _first_sentence(text: str) -> str:
     """The beginning of a text: its first sentence, cut where that is long."""
-    first = re.split(r"(?<=[.?!])\s|(?<=[。？！])", _plain(text), maxsplit=1)[0]
+    first = re.split(r"(?<=[.?!])\s", _plain(text), maxsplit=1)[0]
     if len(first) <= MAX_SAID:
         return first
     end = first.rfind(" ", 0, MAX_SAID)

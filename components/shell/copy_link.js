@@ -65,7 +65,7 @@ export default ({ data, parentElement, setTriggerValue }) => {
     if (!box.contains(node) && !button.contains(node)) box.hidden = true
   }
   const onPointer = ({ target }) => hideUnlessInside(target)
-  // Only when the language has changed; otherwise this would overwrite a confirmation still on show.
+  // Only at first; later this would overwrite a confirmation still on show.
   if (button.title !== title) setLabel(label)
   button.title = title
   for (const [index, field] of box.querySelectorAll("span").entries()) field.textContent = fieldLabels[index]

@@ -5,7 +5,6 @@ from typing import NamedTuple
 
 from components.shell import session
 from components.shell.component import component
-from models.content import phrase
 
 NAME = "copy_link"
 HTML = """<button type="button" class="copy-link"></button>
@@ -38,8 +37,8 @@ def copy_link(button: PageButton | None = None) -> None:
     _component(
         key=NAME,
         data={
-            "words": [phrase(english) for english in WORDS],
-            "button": [phrase(button.label), phrase(button.confirmation)] if button else [],
+            "words": WORDS,
+            "button": [button.label, button.confirmation] if button else [],
         },
         on_pressed_change=press,
     )

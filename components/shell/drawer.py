@@ -10,7 +10,6 @@ import streamlit as st
 
 from components.shell.component import component
 from components.shell.session import Key
-from models.content import phrase
 
 _component = component(__file__)
 
@@ -23,7 +22,7 @@ def drawer(page: str, current: list[str]) -> None:
     `current`: the entries of the navigation that are lit beside the page's own: its menu, and what an unlisted page
     belongs to.
     """
-    data = {"page": page, "current": current, "settings": SETTINGS.get(), "menu": phrase("Menu")}
+    data = {"page": page, "current": current, "settings": SETTINGS.get(), "menu": "Menu"}
     _component(key="drawer", data=data, height=0)
 
 

@@ -8,7 +8,6 @@ import streamlit as st
 from components.shell.hidden_parts import hides_anything
 from components.shell.link import PAGES
 from models.claims.claims import CLAIMS, Claim
-from models.content import phrase
 from models.labs.labs import LABS
 from models.lessons.lessons import LESSONS, Lesson
 from models.papers.papers import PAPERS, Paper
@@ -31,7 +30,7 @@ def link_to_labs(experiment: Lesson | Claim) -> None:
     if hides_anything():
         return
     for lab in labs_of(experiment):
-        label = phrase(f"Try it by hand: {LABS[lab].title}")
+        label = f"Try it by hand: {LABS[lab].title}"
         st.page_link(PAGES / f"{lab}.py", label=label, icon=":material/science:")
 
 

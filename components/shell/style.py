@@ -15,8 +15,7 @@ from components.shell.assets import base_path
 BADGES = {"measured": "blue", "formula": "green", "recorded": "gray"}  # colour by origin of a number
 CSS = (Path(__file__).parent / "style.css").read_text(encoding="utf-8")
 SCRIPTS = [
-    (Path(__file__).parent / name).read_text(encoding="utf-8")
-    for name in ("history.js", "parts.js", "links.js", "print.js")
+    (Path(__file__).parent / name).read_text(encoding="utf-8") for name in ("history.js", "parts.js", "print.js")
 ]
 # A header: plotly is there when the page runs it. `modulepreload` would also compile it, and delay the controls.
 PREFETCH = '<./{}>; rel="prefetch"; as="script"; crossorigin="anonymous"'

@@ -11,7 +11,6 @@ import streamlit as st
 
 from addnorm.player.declare import BADGE_HELP
 from components.shell.style import BADGES
-from models.content import phrase
 from models.insight import words
 from models.lessons.glossary import ENTRIES
 
@@ -34,7 +33,7 @@ STATED_HELP = {
 
 def badge(kind: str, by: str = "") -> str:
     """A badge (a key of BADGES) as Markdown: its tooltip says how a number was made, its link leads to the glossary."""
-    return f'[:{BADGES[kind]}-badge[{phrase(kind)}]](glossary?word={kind} "{by or BADGE_HELP[kind]}")'
+    return f'[:{BADGES[kind]}-badge[{kind}]](glossary?word={kind} "{by or BADGE_HELP[kind]}")'
 
 
 def with_badge(text: str, kind: str) -> str:

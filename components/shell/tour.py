@@ -9,7 +9,6 @@ import streamlit as st
 
 from components.shell import address, memory
 from components.shell.link import LESSONS, NET_PART, START, STORY
-from models.content import phrase
 
 
 @dataclass(frozen=True)
@@ -56,13 +55,12 @@ def declaration(page: str) -> dict[str, Any] | None:
     steps = [
         {
             "entry": ENTRY.format(name),
-            "does": phrase(stop.does),
+            "does": stop.does,
             "href": f"./{stop.path}?{urlencode(stop.query)}".rstrip("?"),
         }
         for name, stop in STOPS.items()
     ]
-    words = {name: phrase(english) for name, english in WORDS.items()}
-    return {"at": list(STOPS).index(at), "steps": steps, "names": list(STOPS), "words": words}
+    return {"at": list(STOPS).index(at), "steps": steps, "names": list(STOPS), "words": WORDS}
 
 
 def mark_done(name: str) -> None:

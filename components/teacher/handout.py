@@ -12,7 +12,7 @@ from components.classroom.desk import TEXTS
 from components.classroom.text_file import open_text_file
 from components.controls import form, shown_config
 from components.player.view import as_sentence
-from components.shell import address, hidden_parts, language, projector, qr, session
+from components.shell import address, hidden_parts, projector, qr, session
 from components.shell.session import Key
 from models.lessons import stops
 from models.lessons.homework import MAX_HANDED_IN_CHARS, checked, new_homework
@@ -69,8 +69,7 @@ def draw(draw_reachability: Callable[[], None]) -> None:
         HANDOUT_NONCE.put(secrets.token_urlsafe(6))
     homework = new_homework(stop, hidden, HANDOUT_NONCE.get())
     base = address.app_url()
-    link = f"{base}/homework?{urlencode({'t': homework.token} | language.query())}"
-    query |= language.query()
+    link = f"{base}/homework?{urlencode({'t': homework.token})}"
     path = "" if page == stops.START else page
     plain = f"{base}/{path}?{urlencode(query)}" if query else f"{base}/{path}"
     left, right = st.columns(2)

@@ -20,12 +20,11 @@ from components.classroom.desk import PLAN_PARAMETER, TEACHER_CLASS, TEACHER_PLA
 from components.classroom.text_file import open_text_file
 from components.controls import drive, shown_config
 from components.player.view import as_sentence
-from components.shell import address, language, memory, session, visitor
+from components.shell import address, memory, session, visitor
 from components.shell.naming import settings_text
 from components.shell.session import Key
 from components.teacher import handout, seat, worksheet
 from models.claims.claims import CLAIMS
-from models.content import phrase
 from models.lessons import board as classes
 from models.lessons import stops
 from models.lessons.board import ClassState, code_from, is_valid_key
@@ -84,7 +83,6 @@ def _draw_opening() -> tuple[str, str]:
     refusal = TEACHER_REFUSED.pop()
     if key:
         if classes.board().keep_alive(code, key):
-            classes.board().set_language(code, key, language.LANGUAGE.get())
             return code, key
         _draw_closed(code, key)
     st.markdown(TEXTS("no account"))
@@ -225,7 +223,7 @@ def _draw_lead_buttons(code: str, key: str, state: ClassState) -> None:
         args=(code, key, -1),
     )
     url = f"{address.app_url()}/join?{urlencode({'c': code, 'key': key})}"
-    st.link_button("Open the projector", url, icon=":material/present_to_all:", help=phrase(following.HINT))
+    st.link_button("Open the projector", url, icon=":material/present_to_all:", help=following.HINT)
     label = "Call back" if state.loose else "Let students explore"
     st.button(label, key="teacher_loose", on_click=class_board.set_loose, args=(code, key, not state.loose))
 

@@ -76,7 +76,7 @@ def _marked(text: str) -> str:
 def _nets(stop: str) -> Mapping[str, RunConfig]:
     """The nets of a stop by name; none where a page shows none."""
     if stop in LESSONS:
-        return {LESSONS[stop].word(name): cfg for name, cfg in LESSONS[stop].nets.items()}
+        return LESSONS[stop].nets
     if claim := stops.claim_of(stop):
         return CLAIMS[claim].nets
     if stop == stops.START:

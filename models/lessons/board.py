@@ -48,7 +48,6 @@ MAX_FILE_BYTES = 2**27
 FOLDER_VARIABLE = "CLASSES_FOLDER"  # environment variable: folder of the file
 CODE_LETTERS = "ABCDEFGHJKLMNPQRSTUVWXYZ"  # without I and O, which look like digits
 CODE_LENGTH = 4
-MAX_LANGUAGE_CHARS = 20
 CODE = re.compile(rf"[{CODE_LETTERS}]{{{CODE_LENGTH}}}")
 MEMBER = re.compile(r"[0-9a-f]{16}")
 NO_SUCH_CLASS = "No class with this code is open."
@@ -61,7 +60,7 @@ class ClassState:
     """The stop that a class is shown, and its place in the plan.
 
     `loose`: students browse freely. `led` counts the teacher's moves, `version` all changes visible on the class's
-    pages; `played` is the version since which all screens train this stop, or 0. `language`: the teacher's.
+    pages; `played` is the version since which all screens train this stop, or 0.
     `answered`: guesses of connected students at each question of the stop. `here`: connected students; `gone`: those
     who have answered and are not connected. `seconds`: since the stop is shown.
     """
@@ -74,7 +73,6 @@ class ClassState:
     led: int
     version: int
     played: int
-    language: str
     answered: tuple[int, ...] = ()
     here: int = 0
     gone: int = 0
@@ -124,7 +122,6 @@ class _Class:
     revealed: dict[str, Result] = field(default_factory=dict)
     led: int = 1
     played: int = 0
-    language: str = ""
     version: int = 1
     used: bool = False
     joined: bool = False
@@ -135,7 +132,7 @@ class _Class:
 
     def to_json(self) -> dict[str, Any]:
         """The class without people and without what can be undone."""
-        names = ("seen", "plan", "text", "at", "stop", "shown", "loose", "led", "version", "used", "language")
+        names = ("seen", "plan", "text", "at", "stop", "shown", "loose", "led", "version", "used")
         options = {
             question: {member: option for member, (option, _) in guesses.items()}
             for question, guesses in self.guesses.items()
@@ -180,7 +177,6 @@ class _Class:
             led=int(saved["led"]),
             version=int(saved["version"]),
             used=bool(saved["used"]),
-            language=str(saved.get("language", ""))[:MAX_LANGUAGE_CHARS],
             guesses=guesses,
             guessed={question: _past(saved["guessed"][question], now) for question in guesses},
         )
@@ -411,14 +407,6 @@ class Board:
                 _drop_oldest(class_.revealed)
                 self._changed(code)
 
-    def set_language(self, code: str, key: str, language: str) -> None:
-        """Sets the language that every page of a class is read in."""
-        with self._lock:
-            class_ = self._owned_class(code, key)
-            if class_ is not None and class_.language != language[:MAX_LANGUAGE_CHARS]:
-                class_.language = language[:MAX_LANGUAGE_CHARS]
-                self._changed(code)
-
     def play(self, code: str, key: str) -> None:
         """Has every screen train what the class is shown."""
         with self._lock:
@@ -527,7 +515,6 @@ class Board:
                 led=class_.led,
                 version=class_.version,
                 played=class_.played,
-                language=class_.language,
                 answered=tuple(self._answered(class_).values()),
                 here=len({*class_.students.values()}),
                 gone=len(guessers - {*class_.students.values()}),

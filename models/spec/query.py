@@ -18,7 +18,7 @@ MAX_LINK_KEYS = 200
 MAX_VALUE_CHARS = 20_000
 MAX_NUMBER_CHARS = 40
 JOINER = "\u2060"  # invisible; no line breaks there
-# Keys of other parts of a page: they stay in the address and are not settings of a run.
+# Keys of other parts of a page: they stay in the address and are not settings of a run. Older links have `lang`.
 PAGE_KEYS = frozenset({
     "block", "change", "class", "digest", "hide", "homework", "instrument", "key", "lang", "lesson", "map",
     "notes", "panel", "part", "plan", "q", "recording", "scene", "setting", "spec", "view", "word",

@@ -234,19 +234,6 @@ def test_the_story_ends_at_the_net(visitors):
     expect(page.get_by_role("heading", name="Break it yourself")).to_be_in_viewport()
 
 
-def test_a_drawing_speaks_the_page_s_language(visitors):
-    page = settled(visitors("/playground?lang=zh&depth=2"))
-    edge = control(page, "slider", "深度")
-    expect(edge).to_have_attribute("aria-valuetext", "2 个块")
-    edge.press("ArrowLeft")
-    expect(edge).to_have_attribute("aria-valuetext", "1 个块")
-    control(page, "button", "第 1 块").click()
-    own = control(page, "switch", "第 1 块的残差")
-    expect(control(page, "button", re.compile("^第 1 块：信号 [^a-z]*有残差；取出$"))).to_have_count(1)
-    own.click()
-    expect(control(page, "button", re.compile("没有残差；取出$"))).to_have_count(1)
-
-
 def test_the_controls_address_and_back_follow_the_drawing(visitors):
     page = settled(visitors("/playground"))
     shows(page, RunConfig())

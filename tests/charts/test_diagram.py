@@ -10,7 +10,6 @@ from hypothesis import given, settings
 
 from components.charts.diagram import COMPACT, MIN_SCALE, NUMBERED, block_diagram, small_diagram
 from components.player.panels import blocks_with_diagrams
-from models import content
 from models.spec import ARRANGEMENTS, NORMS, PLACEMENTS, RunConfig, plan
 from tests import hand
 from tests.strategies import configs
@@ -191,13 +190,3 @@ def test_a_stack_has_the_diagram_of_every_block_and_each_diagram_once(cfg):
     drawn = [small_diagram(cfg, block) for block in range(1, cfg.depth + 1)]
     assert [stack["diagrams"][block["diagram"]] for block in stack["blocks"]] == drawn
     assert sorted(stack["diagrams"]) == sorted(set(drawn))
-
-
-def test_each_reader_has_diagrams_in_their_language(monkeypatch):
-    cfg = RunConfig(depth=2)
-    words = {}
-    for language in ("zh", "en"):
-        monkeypatch.setattr(content, "edition", lambda language=language: language)
-        words[language] = blocks_with_diagrams(cfg)["diagrams"][0]
-    assert ">residual<" in words["en"]
-    assert ">residual<" not in words["zh"]

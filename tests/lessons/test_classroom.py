@@ -464,21 +464,6 @@ def test_a_worksheet_asks_all_and_answers_nothing(text: str) -> None:
     assert "0.034" not in page, "the right answer of a question of the plan"
 
 
-def test_a_class_reads_its_teachers_language(client: TestClient, board: Board, key: str) -> None:
-    desk(**{"class": CODE, "key": key, "lang": "zh"})
-    board.show(CODE, key, "start")
-    assert client.get("/join", params={"c": CODE}).headers["location"] == f"/?class={CODE}&lang=zh"
-    student = joined(lang="en")
-    assert address(student)["lang"] == "zh"
-    said = [*titles(student), *labels(student), words(student)]
-    assert not re.search(r"vanish|fly out|merge|guess|Residual|norm", " ".join(said)), said
-    press(student, "合并")
-    counts = [board.counts(CODE, question) or {} for question in START_POLLS]
-    assert sum(count["merge"] for count in counts) == 1, "the board keeps one name of an option"
-    board.reveal(CODE, key)
-    assert "合并: 1" in "".join(bars(sound(student.run())))
-
-
 # --- the Teacher page ---
 
 

@@ -70,3 +70,9 @@ def test_an_address_opens_what_it_says(page: str, query: str, holds: dict[str, A
     for key, value in holds.items():
         found = opened.session_state[key]
         assert found.tolist() == value if isinstance(found, np.ndarray) else found == value, key
+
+
+@pytest.mark.parametrize("page", ["start", "playground", "maps", "lessons", "teacher"])
+def test_an_older_link_with_a_language_is_english(page: str) -> None:
+    plain, older = (by_link(f"{page}.py", **query) for query in ({}, {"lang": "zh"}))
+    assert [str(element) for element in older.main] == [str(element) for element in plain.main]

@@ -43,7 +43,6 @@ def test_no_more_is_kept_than_a_link_has(monkeypatch: pytest.MonkeyPatch) -> Non
 @pytest.mark.parametrize("asked", ["", "norm " * 2000, '"NEAR(*:^', "归一化", "\x00<script>"])
 def test_the_route_answers_anything_in_a_sentence(asked: str) -> None:
     client = TestClient(Starlette(routes=box.routes()))
-    for language in ("", "zh", "../en"):
-        answer = client.get("/search", params={"q": asked, "lang": language})
-        assert answer.status_code == 200
-        assert answer.json()["sentence"]
+    answer = client.get("/search", params={"q": asked})
+    assert answer.status_code == 200
+    assert answer.json()["sentence"]
