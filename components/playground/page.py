@@ -24,6 +24,7 @@ from components.shell.naming import ARRANGEMENT_FIELDS
 from components.shell.page_links import link_to_compare
 from components.shell.session import Key
 from components.shell.waiting import poll_while
+from models.content import Texts
 from models.insight.verdict import thresholds
 from models.spec import RunConfig, arrangement_of, knobs
 from models.spec.budget import budget_refusal
@@ -47,14 +48,16 @@ FOLLOWS: Key[dict[str, Any]] = Key("playground_follows", {})  # fields to which 
 # The net whose drawing asked for a change, and why that was not made.
 REFUSED: Key[tuple[RunConfig | None, str]] = Key("playground_refused", (None, ""))
 LAST_NORM = Key("playground_norm", RunConfig.norm)  # that the net had when it last had one
-# What the drawing of the net changes: what hides each part, and its name in the hint.
+# What the drawing of the net changes, with what hides each part; and the headings of parts that are pressed.
 TOUCH = {
-    "residual": (("residual",), "residual"),
-    "norm": (("norm",), "norm"),
-    "out": (("overrides",), "block"),
-    "own": (("overrides", "residual"), ""),
-    "depth": (("depth",), ""),
+    "residual": ("residual",),
+    "norm": ("norm",),
+    "out": ("overrides",),
+    "own": ("overrides", "residual"),
+    "depth": ("depth",),
 }
+PRESSED = {"residual": "residual", "norm": "norm", "out": "block"}
+TEXTS = Texts("playground")
 
 
 @dataclass(frozen=True)
@@ -152,10 +155,10 @@ def _touch(cfg: RunConfig) -> dict[str, Any]:
     parts = _touched_parts()
     if not parts:
         return {}
-    presses = [TOUCH[part][1] for part in TOUCH if part in parts and TOUCH[part][1]]
-    does = [f"Press {' or '.join(filter(None, (', '.join(presses[:-1]), presses[-1])))}" if presses else ""]
-    does += ["drag the edge" if "depth" in parts else ""]
-    hint = "; ".join(filter(None, does)).capitalize() + "."
+    hint = TEXTS("drag")
+    if pressed := [TEXTS(PRESSED[part]) for part in PRESSED if part in parts]:
+        listed = " or ".join(filter(None, (", ".join(pressed[:-1]), pressed[-1])))
+        hint = TEXTS("press and drag" if "depth" in parts else "press", parts=listed)
     asked_of, refusal = REFUSED.get()
     net = drawn_net.declared(NAME, cfg, _most(cfg), LAST_NORM.get(), parts)
     return {"net": net, "hint": hint, "refused": refusal if asked_of == cfg else ""}
@@ -174,7 +177,7 @@ def _advance(following: NextStep, label: str) -> None:
 
 
 def _touched_parts() -> list[str]:
-    return [part for part, (hidden_by, _) in TOUCH.items() if not any_hidden(hidden_by)]
+    return [part for part, hidden_by in TOUCH.items() if not any_hidden(hidden_by)]
 
 
 def _most(cfg: RunConfig) -> int:
