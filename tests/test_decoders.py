@@ -1,6 +1,7 @@
-"""Stored files that were changed by anybody, at any byte: a decoder gives what it can read, and never fails."""
+"""What was changed by anybody, at any byte, on a disk or a wire: a decoder gives what it can read, and never fails."""
 
 import json
+from base64 import urlsafe_b64encode
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -11,11 +12,17 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from models.lessons.board import Board
+from components.classroom.route import hello_of
+from components.lessons.progress import _from_memory
+from components.player import drawn_net
+from models.lessons import homework
+from models.lessons.board import Board, is_valid_code
+from models.lessons.lessons import LESSONS
 from models.lessons.stops import poll_of, questions_of
 from models.maps.cells import Outcome
 from models.maps.store import _read as read_unit
 from models.service.wire import line_of, message_of
+from models.spec import RunConfig
 
 pytestmark = pytest.mark.full
 
@@ -57,6 +64,71 @@ UNIT = json.dumps(
 def test_a_changed_message_is_one_or_a_value_error(text: str) -> None:
     with suppress(ValueError):
         assert isinstance(message_of(text.encode()), dict)
+
+
+@given(changed(json.dumps({"class": "ABCD", "ticket": "x" * 32})))
+def test_a_changed_hello_has_a_code_or_none(text: str) -> None:
+    with suppress(ValueError):
+        code, ticket = hello_of(text)
+        assert code == "" or is_valid_code(code)
+        assert isinstance(ticket, str)
+
+
+ASKED = {"asked": 3, "depth": 4, "residual": False, "norm": True, "kind": "layer norm", "out": [1], "own": [[2, True]]}
+
+
+@given(changed(json.dumps(ASKED)), st.sets(st.sampled_from(drawn_net.PARTS)))
+def test_a_changed_net_of_a_drawing_is_legal(text: str, parts: set[str]) -> None:
+    with suppress(ValueError):
+        fields = json.loads(text)
+        if isinstance(fields, dict):
+            net = drawn_net._asked_net(RunConfig(), fields, norm=str(fields.get("kind")), most=128, parts=parts)
+            assert net is None or RunConfig(**vars(net)) == net
+
+
+STORED = {"guess": LESSONS["vanishing"].options[0], "watched": True, "right": True, "passed": {"depth": "4"}}
+
+
+@given(changed(json.dumps(STORED)))
+def test_changed_progress_of_a_lesson_is_legal(text: str) -> None:
+    stored = None
+    with suppress(ValueError):
+        stored = json.loads(text)
+    progress = _from_memory(LESSONS["vanishing"], stored)
+    assert progress.guess in ("", *LESSONS["vanishing"].options)
+    assert {progress.watched, progress.right} <= {None, True, False}
+    assert progress.passed is None or RunConfig.from_query(progress.passed)[0].to_query() == progress.passed
+
+
+LINK = homework.new_homework("lessons?lesson=vanishing", ("answers",), "nonce")
+HANDED_IN = homework.handed_in(LINK, "Ada", "Because.", [("2026-11-27 10:00:00 UTC", "Guess")])
+
+
+@given(st.text(), st.integers(0, len(LINK.token)), st.integers(0, len(LINK.token)))
+def test_a_changed_homework_link_is_none(text: str, start: int, end: int) -> None:
+    token = LINK.token[:start] + text + LINK.token[end:]
+    assert (homework.homework_from(token) is None) == (token != LINK.token)
+
+
+@given(changed(json.dumps(["lessons?lesson=vanishing", ["answers"], "nonce"])))
+def test_a_signed_link_of_another_version_is_homework_or_none(text: str) -> None:
+    payload = urlsafe_b64encode(text.encode()).decode().rstrip("=")
+    found = homework.homework_from(f"{payload}.{homework._mac('link', payload)[:32]}")
+    assert found is None or all(type(name) is str for name in (found.stop, *found.hide))
+
+
+@given(st.text(), st.integers(0, len(HANDED_IN)), st.integers(0, len(HANDED_IN)))
+def test_a_changed_text_is_genuine_only_as_it_was(text: str, start: int, end: int) -> None:
+    other = HANDED_IN[:start] + text + HANDED_IN[end:]
+    genuine = homework._normal(HANDED_IN)
+    assert all(one.name == "Ada" for one in homework.checked(other) if one.is_genuine)
+    assert not any(one.is_genuine for one in homework.checked(other)) or genuine in homework._normal(other)
+
+
+@given(st.text(), st.text(max_size=homework.MAX_ANSWER_CHARS))
+def test_any_name_and_answer_can_be_handed_in(name: str, answer: str) -> None:
+    (found,) = homework.checked(homework.handed_in(LINK, name, answer, [("2026-11-27 10:00:00 UTC", "Guess")]))
+    assert (found.is_genuine, found.tries) == (True, "1")
 
 
 @given(changed(UNIT))

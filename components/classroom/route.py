@@ -111,6 +111,15 @@ def _code_form(typed: str, refusal: str, status: int) -> HTMLResponse:
     return HTMLResponse(form, status)
 
 
+def hello_of(text: str) -> tuple[str, str]:
+    """The class and the ticket of a connection's first message; ValueError unless it has both."""
+    try:
+        hello = json.loads(text) if len(text) <= bounds.MAX_CLASS_CHARS else {}
+        return code_from(str(hello["class"])), str(hello["ticket"])
+    except (KeyError, TypeError, RecursionError) as error:
+        raise ValueError("no hello") from error
+
+
 async def channel(websocket: WebSocket) -> None:
     await websocket.accept()
     await ClassConnection(websocket).run()
@@ -151,10 +160,8 @@ class ClassConnection(PageConnection):
     async def _receive_hello(self) -> bool:
         """Receives class and ticket. Returns whether the ticket is valid for the class."""
         try:
-            text = await self.websocket.receive_text()
-            hello = json.loads(text) if len(text) <= bounds.MAX_CLASS_CHARS else {}
-            self.code, self.ticket = code_from(str(hello["class"])), str(hello["ticket"])
-        except (WebSocketDisconnect, ValueError, KeyError, TypeError, RecursionError):
+            self.code, self.ticket = hello_of(await self.websocket.receive_text())
+        except (WebSocketDisconnect, ValueError, KeyError):  # KeyError: of bytes
             return False
         owner = TICKETS.owner(self.ticket)
         if owner is None or owner.screen != CLASS_SCREEN or owner.runs != {self.code}:

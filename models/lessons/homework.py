@@ -104,7 +104,7 @@ def homework_from(token: str) -> Homework | None:
         return None
     try:
         stop, hide, _ = json.loads(urlsafe_b64decode(payload + "=" * (-len(payload) % 4)))
-        return Homework(read_stop(stop)[0], tuple(map(str, hide)), token)
+        return Homework(read_stop(str(stop))[0], tuple(map(str, hide)), token)
     except (ValueError, TypeError):  # a page that this version does not have
         return None
 

@@ -25,7 +25,7 @@ from starlette.websockets import WebSocketState
 from websockets.exceptions import ConnectionClosed
 
 from components.player import recordings, route
-from components.player.browser_messages import Hello, Request, decode, parse
+from components.player.browser_messages import Ask, Hello, Request, decode, parse
 from components.server.connection import REFUSED
 from components.server.tickets import TICKETS, Tickets
 from models.service import client
@@ -383,9 +383,9 @@ def test_whoever_talks_too_much_is_let_go_and_others_go_on(url: str) -> None:
         assert len(quiet.until_done().runs[0].rows) == len(computed(cfg))
 
 
-words = some.sampled_from(["kind", "runs", "wants", "ticket", "turn", "link", "hello", "request"]) | some.text(
-    max_size=9
-)
+words = some.sampled_from(
+    ["kind", "runs", "wants", "ticket", "turn", "link", "net", "hello", "request", "ask"]
+) | some.text(max_size=9)
 trees = some.recursive(
     some.none() | some.booleans() | some.integers() | words,
     lambda inner: some.lists(inner, max_size=3) | some.dictionaries(words, inner, max_size=5),
@@ -396,7 +396,7 @@ trees = some.recursive(
 @given(some.text(max_size=200) | trees.map(json.dumps))
 def test_whatever_is_said_is_a_message_or_a_value_error(text: str) -> None:
     with suppress(ValueError):
-        assert isinstance(decode(parse(text)), Hello | Request)
+        assert isinstance(decode(parse(text)), Hello | Request | Ask)
 
 
 class Deaf:
