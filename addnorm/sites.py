@@ -70,11 +70,10 @@ def find_sites(graph: Graph, model: nn.Module, *, hears_sums: bool = False) -> S
 
     `hears_sums`: where half of the sums or more reach no module, they are sites all the same, by their number.
     """
-    points = stream_points(graph)
+    points, boundaries = _points_at_boundaries(graph)
     modules = dict(model.named_modules())
     sites: list[Site] = []
     missing = 0
-    boundaries = [_boundary_of(graph, point, residual) for point, residual in points]
     sums = [boundary for boundary, (_, residual) in zip(boundaries, points, strict=True) if residual]
     hears_sums = hears_sums and 2 * sums.count(None) >= len(sums)
     for boundary, (point, residual) in zip(boundaries, points, strict=True):
@@ -97,6 +96,19 @@ def find_sites(graph: Graph, model: nn.Module, *, hears_sums: bool = False) -> S
         sites.append(site)
     notes = [f"{missing} sums of the stream reach no module and are left out."] if missing else []
     return sites_with_notes(_with_unique_names(sites), notes)
+
+
+def _points_at_boundaries(graph: Graph) -> tuple[list[tuple[Node, Residual | None]], list[Boundary | None]]:
+    """The points of the stream, and the boundaries at which to hook them.
+
+    Where what follows a sum reaches no module, as at the end of streams that are added up, but every sum itself does,
+    the sums are the points.
+    """
+    points = stream_points(graph)
+    sums = sorted(((each.node if each else point, each) for point, each in points), key=lambda pair: pair[0].index)
+    found, found_of_sums = ([_boundary_of(graph, *pair) for pair in pairs] for pairs in (points, sums))
+    is_better = None in found and None not in found_of_sums
+    return (sums, found_of_sums) if is_better else (points, found)
 
 
 def _unbounded_site(graph: Graph, residual: Residual, model: nn.Module, modules: Mapping[str, nn.Module]) -> Site:

@@ -67,10 +67,11 @@ class Apart(nn.Module):
 
 
 class Streams(nn.Module):
-    """A net of such layers; its streams lie in the batch or beside the features."""
+    """A net of such layers; its streams lie in the batch or beside the features, and are scaled outside of any module."""
 
-    def __init__(self, layer: Callable[[], nn.Module], layers: int = 3) -> None:
+    def __init__(self, layer: Callable[[], nn.Module], layers: int = 3, scale: float = 1) -> None:
         super().__init__()
+        self.scale = scale
         self.stem, self.head = nn.Linear(4, WIDTH), nn.Linear(WIDTH, 3)
         self.layers, self.norm = nn.ModuleList(layer() for _ in range(layers)), nn.LayerNorm(WIDTH)
         self.in_batch = layer is ReadAndMixed
@@ -79,7 +80,7 @@ class Streams(nn.Module):
         x = self.stem(x)
         h = x.repeat_interleave(STREAMS, 0) if self.in_batch else x.unsqueeze(2).repeat(1, 1, STREAMS, 1)
         for layer in self.layers:
-            h = layer(h)
+            h = layer(h) if self.scale == 1 else self.scale * layer(h)
         x = h.unflatten(0, (-1, STREAMS)).sum(1) if self.in_batch else h.sum(2)
         return self.head(self.norm(x))
 

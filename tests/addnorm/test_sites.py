@@ -14,6 +14,7 @@ from addnorm.sites import find_sites
 from addnorm.trace import Graph, Tracer
 from models.nets import build_model
 from models.spec import ARRANGEMENTS, RunConfig
+from models.spec.vocabulary import MANY_STREAMS
 from models.tasks import open_task
 from tests.addnorm.loops import rms
 from tests.addnorm.other_peoples import CASES
@@ -77,9 +78,10 @@ def test_depth_attention_has_no_sums_and_is_named(size: int, tmp_path: Path) -> 
     assert "attention over depth" in str(profile(model, torch.randn(2, 5, 4)))
 
 
-# Several streams, sums over all blocks (DLCL, attention residuals) and a sublayer that adds twice
+# Two streams, sums over all blocks (DLCL, attention residuals) and a sublayer that adds twice
 # have other points than the playground shows of them; nets without a skip have none.
 OTHERS = ("plain", "plain + norm", "recursive skip")
+MIXED = [name for name in ARRANGEMENTS if RunConfig.arranged(name).stack in MANY_STREAMS]
 SINGLE = [name for name in ARRANGEMENTS if RunConfig.arranged(name).stack == "single" and name not in OTHERS]
 
 
@@ -101,6 +103,35 @@ def test_the_sites_of_our_own_nets_are_the_points_of_their_stream(arrangement: s
     model(x)
     assert [site.place.side for site in sites] == ["output"] * len(passed)
     assert all(seen[at] is tensor for at, tensor in enumerate(passed))
+
+
+@pytest.mark.parametrize("depth", [1, 3])
+@pytest.mark.parametrize("net", ["mlp", "transformer"])
+@pytest.mark.parametrize("arrangement", MIXED)
+def test_our_mixed_streams_end_at_the_last_sublayer(arrangement: str, net: str, depth: int) -> None:
+    task = "book" if net == "transformer" else "digits"
+    cfg = RunConfig.arranged(arrangement, depth=depth, width=8, batch=4, net=net, task=task, device="cpu")
+    model = build_model(cfg)
+    x, _ = open_task(cfg, torch.device("cpu")).batch(0)
+    seen: list[Tensor] = []
+    sites = find_sites(traced(model, x), model)
+    assert not sites.notes
+    for module, tap in zip(model.stream.sublayers, model.stream.stream_taps[1:], strict=True):
+        module.register_forward_hook(lambda _module, _inputs, output: seen.append(output.mean(-2)))
+        tap.register_forward_hook(lambda _tap, _inputs, output: seen.append(output))
+    model(x)
+    assert [site.place.module for site in sites[1:]] == model.stream.sublayers
+    assert [site.place.side for site in sites] == ["input", *["output"] * len(model.stream.sublayers)]
+    for streams, heard in zip(seen[::2], seen[1::2], strict=True):
+        torch.testing.assert_close(streams, heard)
+
+
+@pytest.mark.parametrize("layer", [WrittenOut, Apart])
+def test_sums_are_sites_where_their_sequel_reaches_no_module(layer: type[nn.Module]) -> None:
+    torch.manual_seed(0)
+    sites = find_sites(traced(model := Streams(layer, scale=0.9), torch.randn(2, 5, 4)), model)
+    assert [site.name for site in sites] == ["layers.0 (input)", "layers.0", "layers.1", "layers.2"]
+    assert not sites.notes
 
 
 @pytest.mark.parametrize("arrangement", ["plain", "plain + norm"])
