@@ -1,16 +1,19 @@
 """Which labs, lessons, claims and papers belong together.
 
-Lessons name their labs (`see`), claims have those of their topic, and the cards of papers that they cite.
+Lessons name their labs (`see`), labs their comparisons; claims have the labs of their topic, and the cards of papers
+that they cite.
 """
 
 import streamlit as st
 
 from components.shell.hidden_parts import hides_anything
 from components.shell.link import PAGES
+from components.shell.page_links import link_to_compare
 from models.claims.claims import CLAIMS, Claim
 from models.labs.labs import LABS
 from models.lessons.lessons import LESSONS, Lesson
 from models.papers.papers import PAPERS, Paper
+from models.spec.pairings import PAIRINGS
 
 
 def labs_of(experiment: Lesson | Claim) -> tuple[str, ...]:
@@ -57,13 +60,15 @@ def _cites_the_same(claim: Claim, card: Paper) -> bool:
 
 
 def link_from_lab(lab: str) -> None:
-    """Draws links from a lab to its lessons and to the claims of its topics; nothing for other pages."""
+    """Draws links from a lab to its lessons, comparisons and the claims of its topics; nothing for other pages."""
     if lab not in LABS or hides_anything():
         return
     numbers = {key: number for number, key in enumerate(LESSONS, start=1)}
     for lesson in lessons_of(lab):
         label, query = f"Lesson {numbers[lesson.key]}: {lesson.title}", {"lesson": lesson.key}
         st.page_link(PAGES / "lessons.py", label=label, icon=":material/school:", query_params=query)
+    for name in LABS[lab].compares:
+        link_to_compare(PAIRINGS[name].make(), f"Compare: {name}")
     for topic in LABS[lab].topics:
         label, query = f"Common claims: {topic}", {"topic": topic}
         st.page_link(PAGES / "claims.py", label=label, icon=":material/fact_check:", query_params=query)

@@ -3,13 +3,15 @@
 from dataclasses import dataclass
 
 from models.content import Content, Document
+from models.spec.pairings import PAIRINGS
 
 
 @dataclass(frozen=True)
 class Lab:
     """A lab: place among the labs, title, and what its page says first.
 
-    `topics`: of the claims that can be tried there. `one_part`: whether its page shows one part at a time, not tabs.
+    `topics`: of the claims that can be tried there. `compares`: prepared comparisons that it leads to. `one_part`:
+    whether its page shows one part at a time, not tabs.
     """
 
     order: int
@@ -17,6 +19,7 @@ class Lab:
     lead: str
     icon: str
     topics: tuple[str, ...]
+    compares: tuple[str, ...]
     one_part: bool
 
 
@@ -27,9 +30,12 @@ def _lab(text: Document) -> Lab:
         text.section("lead"),
         text.take("icon", str),
         tuple(text.take("topics", list)),
+        tuple(text.take("compares", list, [])),
         text.take("one_part", bool, False),
     )
     text.require_all_taken()
+    for name in set(loaded.compares) - set(PAIRINGS):
+        raise text.fault(f"there is no prepared comparison “{name}”", name)
     return loaded
 
 

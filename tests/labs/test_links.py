@@ -2,6 +2,7 @@
 
 import json
 from typing import Any
+from urllib.parse import parse_qsl
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ from streamlit.testing.v1 import AppTest
 
 from components.labs.prompts import END_CHARACTERS
 from components.maps.specification import FIRST
+from components.shell.compare_link import from_query
 from components.shell.related import labs_of, lessons_of
 from exhibits.labs.gradients.chain.numbers import PRESETS
 from exhibits.labs.normalization.table.numbers import TABLES
@@ -20,6 +22,7 @@ from models.labs.normalization import METHODS
 from models.labs.residual import WALKABLE_PLACEMENTS, WORKED_EXAMPLES
 from models.lessons.lessons import LESSONS
 from models.spec import ARRANGEMENTS
+from models.spec.pairings import PAIRINGS, RESIDUALS
 from models.spec.query import slug
 from tests.app_page import address, back, by_link, charts, repeated, sound, walk, words
 from tests.labs_page import lab
@@ -255,6 +258,12 @@ def test_labs_lead_to_lessons_and_claims_and_back(name: str) -> None:
     assert back_again in {one.proto.label for one in by_link("claims.py", claim=claim.key).get("page_link")}
     for lesson in lessons_of(name):
         assert back_again in {one.proto.label for one in by_link("lessons.py", lesson=lesson.key).get("page_link")}
+
+
+def test_the_residual_lab_leads_to_five_residuals() -> None:
+    links = [one.proto for one in by_link("residual.py").get("page_link")]
+    (query,) = [link.query_string for link in links if link.label == f"Compare: {RESIDUALS}"]
+    assert from_query(dict(parse_qsl(query)))[0] == list(PAIRINGS[RESIDUALS].make())
 
 
 def test_every_claim_and_lesson_leads_to_a_lab() -> None:
