@@ -15,6 +15,6 @@ def open_text_file(label: str, key: str, max_chars: int, put: Callable[[str], No
     def take() -> None:
         text = getattr(session.widget_value(key), "opened", None)
         if isinstance(text, str):
-            put(text[:max_chars])
+            put(text[:max_chars].encode(errors="replace").decode())  # a browser may cut a character in two
 
     _component(key=key, data={"label": label, "maxChars": max_chars, "several": several}, on_opened_change=take)

@@ -1,6 +1,7 @@
 """Homework: nothing that a link hides comes back by the address, and a text that was changed is found out."""
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from starlette.applications import Starlette
@@ -8,7 +9,7 @@ from starlette.testclient import TestClient
 from streamlit.testing.v1 import AppTest
 
 from components.classroom import homework as visit
-from components.classroom import route
+from components.classroom import route, text_file
 from models.lessons import homework as links
 from models.lessons.homework import checked, handed_in, homework_from, new_homework, use_secret_of
 from tests.app_page import address, by_link, press, sound, walk, words
@@ -85,6 +86,14 @@ def test_a_text_that_was_changed_is_found_out_and_mail_changes_nothing() -> None
         assert [one.is_genuine for one in checked(text.replace(old, new))] == [False]
     assert [one.is_genuine for one in checked(text.rpartition("Signature")[0])] == [False]
     assert checked("") == []
+
+
+def test_a_file_cut_inside_a_character_is_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    taken: list[str] = []
+    monkeypatch.setattr(text_file, "_component", lambda **given: given["on_opened_change"]())
+    monkeypatch.setattr(text_file.session, "widget_value", lambda _: SimpleNamespace(opened="Name: Ada \ud83d"))
+    text_file.open_text_file("Open a file", "file", 99, taken.append)
+    assert [one.name for one in checked(*taken)] == ["Ada ?"]
 
 
 def test_links_and_texts_are_this_servers_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
