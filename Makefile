@@ -36,7 +36,7 @@ plotly:
 		&& mv package/plotly-cartesian.min.js package/LICENSE . && rm -r package *.tgz \
 		&& sha256sum plotly-cartesian.min.js LICENSE > SHA256SUMS
 
-# The matrix products of the engine in a browser, after a change of kernels.ts.
+# The inner loops of the engine in a browser, after a change of kernels.ts.
 kernels:
 	cd addnorm/engine && npx --yes -p assemblyscript@0.28.9 asc kernels.ts -o kernels.wasm -O3 --noAssert \
 		--enable simd --runtime stub --use abort= && sha256sum kernels.ts kernels.wasm > SHA256SUMS

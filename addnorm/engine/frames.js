@@ -1,7 +1,7 @@
 // Frames: the costlier measurements, on a fixed subset and on the held-out set, as in models/training/frames.py.
 
 import { answers, crossEntropy } from "./loss.js"
-import { sumOfSquares } from "./net.js"
+import { sumOfSquares } from "./products.js"
 import { pathMeasures } from "./sample_paths.js"
 import { predictor, roundRobin } from "./tasks.js"
 

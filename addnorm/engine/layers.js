@@ -28,11 +28,8 @@ export class Linear {
   }
 
   weightGradient(g, n) {
-    const { outs } = this
-    this.products.weightGradient(this.x, g, this.weight.grad, n, this.ins, outs)
-    const sums = new Float64Array(outs)
-    for (let row = 0; row < n; row++) for (let j = 0; j < outs; j++) sums[j] += g[row * outs + j]
-    this.bias.grad.set(sums)
+    this.products.weightGradient(this.x, g, this.weight.grad, n, this.ins, this.outs)
+    this.products.biasGradient(g, this.bias.grad, n, this.outs)
   }
 }
 

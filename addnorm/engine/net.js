@@ -5,6 +5,7 @@ import { initialise } from "./initialise.js"
 import { Activation, Gate, Linear, scaleOf } from "./layers.js"
 import { normOf } from "./norms.js"
 import { Parameters, room } from "./parameters.js"
+import { addScaled, sumOfSquares } from "./products.js"
 
 /**
  * What differs between passes: `running` statistics instead of the batch's, and whether batch norm `learns` from it.
@@ -14,23 +15,7 @@ import { Parameters, room } from "./parameters.js"
 const forwardAll = (layers, x, n, mode) => layers.reduce((h, layer) => layer.forward(h, n, mode), x)
 const backwardAll = (layers, g, n) => layers.reduceRight((h, layer) => layer.backward(h, n), g)
 
-// Of the first `size` numbers. Two sums, since one would wait for its own last addition.
-export const sumOfSquares = (x, size = x.length) => {
-  let even = size % 2 ? x[size - 1] * x[size - 1] : 0
-  let odd = 0
-  for (let i = 1; i < size; i += 2) {
-    even += x[i - 1] * x[i - 1]
-    odd += x[i] * x[i]
-  }
-  return even + odd
-}
 export const rms = (x, size) => Math.sqrt(sumOfSquares(x, size) / size)
-
-// out = weight x + y; without x where the weight is 0, since 0 x is NaN once x has overflowed.
-const addScaled = (out, weight, x, y, size) => {
-  if (weight) for (let i = 0; i < size; i++) out[i] = weight * x[i] + y[i]
-  else if (out !== y) for (let i = 0; i < size; i++) out[i] = y[i]
-}
 
 // y = N_add( skip x + scale N_out( F( c_in N_in(x) ) ) )
 class Sublayer {
@@ -109,6 +94,7 @@ export class Net {
     const task = schema.tasks[cfg.task]
     this.width = cfg.width
     this.classes = task.classes
+    this.features = task.features
     this.parameters = new Parameters()
     this.plan = planOf(cfg, schema)
     this.embed = new Linear("embed", task.features, cfg.width, this.parameters, products)
@@ -134,7 +120,9 @@ export class Net {
   // Logits of n rows of inputs. The buffers are those of the next pass.
   /** @param {Mode} mode */
   forward(x, n, mode = {}) {
-    let h = this.embed.forward(x, n)
+    this.x = room(this.x, n * this.features)
+    this.x.set(x.subarray(0, n * this.features))
+    let h = this.embed.forward(this.x, n)
     for (const sublayer of this.sublayers) h = sublayer.forward(h, n, mode)
     this.headInput = this.finalNorm?.forward(h, n, mode) ?? h
     return this.head.forward(this.headInput, n)

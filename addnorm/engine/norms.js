@@ -5,26 +5,23 @@ import { room } from "./parameters.js"
 
 const MOMENTUM = 0.1 // of batch norm's running statistics
 
-// What all norms share: gain and bias, which a norm without `affine` keeps at 1 and 0, and the buffers.
+// What all norms share: gain and bias, which without `affine` stay at 1 and 0, as the bias does without `hasBias`.
 class Norm {
   constructor(name, width, { eps, affine }, parameters, hasBias = true) {
     this.width = width
     this.eps = eps
-    const add = (kind, start) => parameters.add(`${name}.${kind}`, width, 1, { start, trained: affine })
-    this.gain = add("weight", 1)
-    this.bias = hasBias ? add("bias", 0) : null
+    const add = (kind, start, trained) => parameters.add(`${name}.${kind}`, width, 1, { start, trained })
+    this.gain = add("weight", 1, affine)
+    this.bias = add("bias", 0, affine && hasBias)
   }
 
   // Output from the normed numbers in `unit`.
   scaled(n) {
     const { width, unit, y } = this
     const gain = this.gain.value
-    const bias = this.bias?.value
-    for (let row = 0; row < n; row++) {
-      const at = row * width
-      if (bias) for (let k = 0; k < width; k++) y[at + k] = unit[at + k] * gain[k] + bias[k]
-      else for (let k = 0; k < width; k++) y[at + k] = unit[at + k] * gain[k]
-    }
+    const bias = this.bias.value
+    for (let at = 0; at < n * width; at += width)
+      for (let k = 0; k < width; k++) y[at + k] = unit[at + k] * gain[k] + bias[k]
     return y
   }
 
@@ -32,19 +29,16 @@ class Norm {
   unscale(g, n) {
     const { width, unit } = this
     const gain = this.gain.value
-    const gainGrad = this.gain.grad.fill(0)
-    const biasGrad = this.bias?.grad.fill(0)
     const [gainSum, biasSum] = [new Float64Array(width), new Float64Array(width)]
-    for (let row = 0; row < n; row++) {
+    for (let at = 0; at < n * width; at += width) {
       for (let k = 0; k < width; k++) {
-        const i = row * width + k
-        gainSum[k] += g[i] * unit[i]
-        biasSum[k] += g[i]
-        g[i] *= gain[k]
+        gainSum[k] += g[at + k] * unit[at + k]
+        biasSum[k] += g[at + k]
+        g[at + k] *= gain[k]
       }
     }
-    gainGrad.set(gainSum)
-    biasGrad?.set(biasSum)
+    this.gain.grad.set(gainSum)
+    this.bias.grad.set(biasSum)
   }
 
   prepare(n) {
@@ -53,11 +47,11 @@ class Norm {
   }
 }
 
-// Divides by the root of the variance, or of the mean square where it does not centre: of each row, or of each feature over
-// the batch, where `mode.running` asks for what it has seen so far.
+// Divides by the root of the variance, or of the mean square where `centres` is 0 and not 1: of each row, or of each feature
+// over the batch, where `mode.running` asks for what it has seen so far.
 class Standard extends Norm {
-  constructor(name, width, options, parameters, { centres = true, byBatch = false }) {
-    super(name, width, options, parameters, centres)
+  constructor(name, width, options, parameters, { centres = 1, byBatch = false }) {
+    super(name, width, options, parameters, centres > 0)
     this.centres = centres
     this.byBatch = byBatch
     this.runningMean = new Float32Array(width)
@@ -72,17 +66,17 @@ class Standard extends Norm {
 
   forward(x, n, mode) {
     this.prepare(n)
-    const { unit, eps } = this
+    const { unit, eps, centres } = this
     const [groups, size, next, step] = this.groups(n)
     const usesRunning = this.byBatch && mode.running
-    this.inverse = room(this.inverse, groups)
+    const inverse = (this.inverse = room(this.inverse, groups))
     for (let group = 0; group < groups; group++) {
       const start = group * next
       const end = start + size * step
       let [mean, variance] = [0, 0]
       if (usesRunning) [mean, variance] = [this.runningMean[group], this.runningVariance[group]]
       else {
-        if (this.centres) for (let i = start; i < end; i += step) mean += x[i]
+        for (let i = start; i < end; i += step) mean += centres * x[i]
         mean /= size
         for (let i = start; i < end; i += step) variance += (x[i] - mean) * (x[i] - mean)
         variance = Math.fround(variance / size) // overflows where torch's does
@@ -91,16 +85,16 @@ class Standard extends Norm {
         this.runningMean[group] += MOMENTUM * (mean - this.runningMean[group])
         this.runningVariance[group] += MOMENTUM * ((variance * size) / (size - 1) - this.runningVariance[group])
       }
-      const inverse = 1 / Math.sqrt(variance + eps)
-      for (let i = start; i < end; i += step) unit[i] = (x[i] - mean) * inverse
-      this.inverse[group] = inverse
+      const factor = 1 / Math.sqrt(variance + eps)
+      for (let i = start; i < end; i += step) unit[i] = (x[i] - mean) * factor
+      inverse[group] = factor
     }
     return this.scaled(n)
   }
 
   backward(g, n) {
     this.unscale(g, n)
-    const { unit, inverse } = this
+    const { unit, inverse, centres } = this
     const [groups, size, next, step] = this.groups(n)
     for (let group = 0; group < groups; group++) {
       const start = group * next
@@ -110,7 +104,7 @@ class Standard extends Norm {
         mean += g[i]
         along += g[i] * unit[i]
       }
-      mean = this.centres ? mean / size : 0
+      mean *= centres / size
       along /= size
       for (let i = start; i < end; i += step) g[i] = inverse[group] * (g[i] - mean - unit[i] * along)
     }
@@ -158,7 +152,7 @@ class Squash extends Norm {
 // By name: its class, and what it is beyond that.
 const NORMS = {
   "layer norm": [Standard, {}],
-  "rms norm": [Standard, { centres: false }],
+  "rms norm": [Standard, { centres: 0 }],
   "batch norm": [Standard, { byBatch: true }],
   "dynamic tanh": [Squash, { of: Math.tanh, slope: (_, y) => 1 - y * y }],
   "dynamic erf": [Squash, { of: erf, slope: erfSlope, shifts: true }],

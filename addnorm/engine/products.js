@@ -1,103 +1,70 @@
-// The three matrix products of a linear layer, in plain JavaScript or in WebAssembly with SIMD.
-
-/**
- * x (n, ins), w (outs, ins), y and g (n, outs), all float32 by rows.
- * @typedef {{ linear: Function, inputGradient: Function, weightGradient: Function }} Products
- */
-
-// Sums in float64.
-/** @type {Products} */
-export const plain = {
-  linear(x, w, b, y, n, ins, outs) {
-    for (let row = 0; row < n; row++) {
-      const at = row * ins
-      for (let j = 0; j < outs; j++) {
-        let sum = b[j]
-        for (let k = 0, i = j * ins; k < ins; k++, i++) sum += x[at + k] * w[i]
-        y[row * outs + j] = sum
-      }
-    }
-  },
-
-  inputGradient(g, w, gx, n, ins, outs) {
-    const sums = new Float64Array(ins)
-    for (let row = 0; row < n; row++) {
-      sums.fill(0)
-      for (let j = 0; j < outs; j++) {
-        const factor = g[row * outs + j]
-        if (factor !== 0) for (let k = 0, i = j * ins; k < ins; k++, i++) sums[k] += factor * w[i]
-      }
-      gx.set(sums, row * ins)
-    }
-  },
-
-  weightGradient(x, g, gw, n, ins, outs) {
-    const sums = new Float64Array(ins)
-    for (let j = 0; j < outs; j++) {
-      sums.fill(0)
-      for (let row = 0; row < n; row++) {
-        const factor = g[row * outs + j]
-        if (factor !== 0) for (let k = 0, i = row * ins; k < ins; k++, i++) sums[k] += factor * x[i]
-      }
-      gw.set(sums, j * ins)
-    }
-  },
-}
+// The inner loops of a net on float32 numbers by rows: WebAssembly with SIMD where it reaches them, else plain JavaScript.
 
 const PAGE = 2 ** 16 // bytes
+const PAGES = 2 ** 13 // half a gigabyte, of which a browser fills what is used
 
-// The products of kernels.wasm, with sums in float32; null where WebAssembly or its SIMD is missing or forbidden.
-/** @param {BufferSource} bytes @returns {Products | null} */
-export const compiled = (bytes) => {
-  let kernels
+/** @type {any} */
+let kernels = null // the exports of kernels.wasm
+let memory = new ArrayBuffer(0) // theirs
+let free = 0 // its first free byte
+let one = new Float32Array([1])
+
+// From now on takes the kernels, with a new memory, unless WebAssembly or its SIMD is missing or forbidden.
+export const useKernels = (bytes) => {
+  memory = new ArrayBuffer(0)
   try {
-    kernels = /** @type {any} */ (new WebAssembly.Instance(new WebAssembly.Module(bytes), { env: { abort() {} } }))
-      .exports
-  } catch {
-    return null
-  }
-  const start = Math.ceil(kernels.firstAddress() / 16) * 4 // in numbers
-  let numbers = new Float32Array(kernels.memory.buffer)
-  // Copies arrays into the module's memory, with room for more after them; the addresses of all `sizes`, in bytes.
-  const place = (arrays, ...sizes) => {
-    let end = start
-    const addresses = sizes.map((size) => {
-      const address = 4 * end
-      end += Math.ceil(size / 4) * 4
-      return address
-    })
-    if (end > numbers.length) {
-      kernels.memory.grow(Math.ceil((4 * end) / PAGE) - numbers.length / (PAGE / 4))
-      numbers = new Float32Array(kernels.memory.buffer)
-    }
-    for (const [i, array] of arrays.entries()) {
-      const isWhole = array.length === sizes[i]
-      numbers.set(isWhole ? array : array.subarray(0, sizes[i]), addresses[i] / 4)
-    }
-    return addresses
-  }
-  const take = (out, address, size) => out.set(numbers.subarray(address / 4, address / 4 + size))
-  const zeros = (address, size) => numbers.fill(0, address / 4, address / 4 + size)
-  return {
-    linear(x, w, b, y, n, ins, outs) {
-      const [atX, atW, atB, atTurned, atY] = place([x, w, b], n * ins, outs * ins, outs, outs * ins, n * outs)
-      kernels.transpose(atW, atTurned, outs, ins)
-      kernels.product(atX, atTurned, atB, atY, n, ins, outs, ins, 1)
-      take(y, atY, n * outs)
-    },
+    kernels = new WebAssembly.Instance(new WebAssembly.Module(bytes)).exports
+    free = kernels.memory.grow(PAGES) * PAGE
+    memory = kernels.memory.buffer
+  } catch {}
+  one = numbers(1).fill(1)
+}
 
-    inputGradient(g, w, gx, n, ins, outs) {
-      const [atG, atW, atZeros, atOut] = place([g, w], n * outs, outs * ins, ins, n * ins)
-      zeros(atZeros, ins)
-      kernels.product(atG, atW, atZeros, atOut, n, outs, ins, outs, 1)
-      take(gx, atOut, n * ins)
-    },
+// So many zeros, where the kernels reach them as long as their memory has room.
+export const numbers = (size) => {
+  const start = free
+  free += 16 * Math.ceil(size / 4)
+  return free <= memory.byteLength ? new Float32Array(memory, start, size) : new Float32Array(size)
+}
 
-    weightGradient(x, g, gw, n, ins, outs) {
-      const [atX, atG, atZeros, atOut] = place([x, g], n * ins, n * outs, ins, outs * ins)
-      zeros(atZeros, ins)
-      kernels.product(atG, atX, atZeros, atOut, outs, n, ins, 1, outs)
-      take(gw, atOut, outs * ins)
-    },
+const reach = (...arrays) => arrays.every(({ buffer }) => buffer === memory)
+const at = (array) => array?.byteOffset ?? 0
+
+// out (n, p) = a (n, m) b (m, p) + start (p), where there is one. `down` and `across`: the steps in a, and in b, from a row,
+// and from a column, to the next.
+const product = (a, b, start, out, n, m, p, down, across, downB, acrossB) => {
+  if (p >= 8 && reach(a, b, out, start ?? out))
+    return kernels.product(at(a), at(b), at(start), at(out), n, m, 4 * p, 4 * down, 4 * across, 4 * downB, 4 * acrossB)
+  const sums = new Float64Array(p)
+  for (let i = 0; i < n; i++) {
+    for (let j = 0; j < p; j++) sums[j] = start ? start[j] : 0
+    for (let k = 0; k < m; k++) {
+      const factor = a[i * down + k * across]
+      for (let j = 0, at = k * downB; j < p; j++, at += acrossB) sums[j] += factor * b[at]
+    }
+    out.set(sums, i * p)
   }
+}
+
+// Of a linear layer: x (n, ins), w (outs, ins), y and g (n, outs).
+export const products = {
+  linear: (x, w, b, y, n, ins, outs) => product(x, w, b, y, n, ins, outs, ins, 1, 1, ins),
+  inputGradient: (g, w, gx, n, ins, outs) => product(g, w, null, gx, n, outs, ins, outs, 1, ins, 1),
+  weightGradient: (x, g, gw, n, ins, outs) => product(g, x, null, gw, outs, n, ins, 1, outs, ins, 1),
+  biasGradient: (g, gb, n, outs) => product(one, g, null, gb, 1, n, outs, 0, 0, outs, 1),
+}
+
+// out = weight x + y; without x where the weight is 0, since 0 x is NaN once x has overflowed.
+export const addScaled = (out, weight, x, y, size) => {
+  if (weight && size % 4 === 0 && reach(out, x, y)) return kernels.addScaled(at(out), weight, at(x), at(y), 4 * size)
+  if (weight) for (let i = 0; i < size; i++) out[i] = weight * x[i] + y[i]
+  else if (out !== y) for (let i = 0; i < size; i++) out[i] = y[i]
+}
+
+// Of the first `size` numbers.
+export const sumOfSquares = (x, size = x.length) => {
+  if (size % 4 === 0 && reach(x)) return kernels.sumOfSquares(at(x), 4 * size)
+  let sum = 0
+  for (let i = 0; i < size; i++) sum += x[i] * x[i]
+  return sum
 }

@@ -3,9 +3,10 @@
 import { blockName, configOf, frameSteps, learningRate } from "./config.js"
 import { FrameTaker } from "./frames.js"
 import { crossEntropy } from "./loss.js"
-import { Net, rms, sumOfSquares } from "./net.js"
+import { Net, rms } from "./net.js"
 import { Optimiser } from "./optimisers.js"
 import { room } from "./parameters.js"
+import { sumOfSquares } from "./products.js"
 import { openTask } from "./tasks.js"
 
 // Events of a run's log, as models/runlog.py writes them. Sentences are the app's: `said` only makes rows readable.

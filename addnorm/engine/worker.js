@@ -2,7 +2,7 @@
 
 import { Refusal } from "./config.js"
 import { frameMessage, headerOf, stateOf } from "./feed.js"
-import { compiled, plain } from "./products.js"
+import { products, useKernels } from "./products.js"
 import { Run } from "./run.js"
 
 const SLICE_MS = 30 // between two looks at what the page wants
@@ -11,7 +11,7 @@ const IN_BROWSER = "Trained in this browser: the numbers are its own, and the ve
 
 // One run and what the page has of it.
 class Trained {
-  constructor(number, link, given, products, post) {
+  constructor(number, link, given, post) {
     this.run = new Run(link, given.schema, given.digits, products)
     this.pictures = given.pictures[this.run.cfg.task]
     this.post = (message) => post({ run: number, ...message })
@@ -62,10 +62,10 @@ export const serve = (port) => {
   const post = (message) => port.postMessage(message)
 
   const open = (given) => {
-    const products = (given.kernels && compiled(given.kernels)) || plain
+    useKernels(given.kernels)
     runs = given.links.map((link, number) => {
       try {
-        return new Trained(number, link, given, products, post)
+        return new Trained(number, link, given, post)
       } catch (error) {
         if (!(error instanceof Refusal)) throw error
         post({ kind: "state", run: number, done: false, outcomes: [], device: "", rate: 0, error: error.message })

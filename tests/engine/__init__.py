@@ -28,8 +28,9 @@ import { readFileSync } from "node:fs"
 import * as config from "ENGINE/config.js"
 import { Run } from "ENGINE/run.js"
 import { frameMessage, headerOf, stateOf } from "ENGINE/feed.js"
-import { compiled, plain } from "ENGINE/products.js"
-const kernels = { plain, compiled: compiled(readFileSync(new URL("ENGINE/kernels.wasm"))) }
+import { products, useKernels } from "ENGINE/products.js"
+const kernels = { plain: null, compiled: readFileSync(new URL("ENGINE/kernels.wasm")) }
+const runOf = (link, choice = "plain") => (useKernels(kernels[choice]), new Run(link, schema, digits, products))
 let schema, digits
 const said = (_, value) => {
   if (ArrayBuffer.isView(value)) return [...value].map((entry) => said("", entry))
@@ -39,16 +40,16 @@ const number = (_, value) => (["NaN", "Infinity", "-Infinity"].includes(value) ?
 const answers = {
   open: (given) => ({ schema, digits } = given, null),
   settings: ({ link, known = schema }) => config.configOf(link, known),
-  batch: ({ link, k }) => { const run = new Run(link, schema, digits, plain); return { ...run.task.batch(k), held: run.task.heldOut } },
+  batch: ({ link, k }) => { const run = runOf(link); return { ...run.task.batch(k), held: run.task.heldOut } },
   frame: ({ frame, pictures }) => frameMessage(JSON.parse(JSON.stringify(frame), number), pictures),
   ends: ({ link }) => {
-    const run = new Run(link, schema, digits, plain)
+    const run = runOf(link)
     const header = headerOf(run)
     while (!run.done) run.advance()
     return { header, state: stateOf(run, "cpu", 0) }
   },
-  train: ({ link, products }) => {
-    const run = new Run(link, schema, digits, kernels[products])
+  train: ({ link, products: choice }) => {
+    const run = runOf(link, choice)
     const opening = run.open()
     const told = []
     while (!run.done) told.push(run.advance())
