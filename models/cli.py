@@ -13,6 +13,7 @@ import webbrowser
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
@@ -24,6 +25,7 @@ from models.maps import command
 from models.maps import coordinates as coordinate_check
 from models.runlog import EVENTS_FILE, HEAD_FILE, ROWS_FILE, LogDamageError, RunLog, engine_fingerprint, folder_of
 from models.service.messages import log_key
+from models.service.recorded import RECORDED_CONFIGS
 from models.service.runs import FOLDER_VARIABLE
 from models.spec import ARRANGEMENTS, RunConfig, arrangement_of, knobs
 from models.spec import overrides as overrides_text
@@ -97,6 +99,12 @@ def _parser() -> Parser:
     play.add_argument("path", help="a folder written by `train --out`; its newest run is used")
     play.add_argument("--html", metavar="PATH", default="run.html", help="the page (default run.html)")
     play.set_defaults(command=_play)
+    static = commands.add_parser(
+        "static", help="write the pages that train in the browser as a folder for any web host, which needs no server"
+    )
+    static.add_argument("folder", metavar="OUT", help="the folder; open its index.html, or copy it to a web host")
+    static.add_argument("--app", metavar="ADDRESS", default="", help="address of an app, to which the pages then lead")
+    static.set_defaults(command=_static)
     list_ = commands.add_parser("list", help="list legal values and fields")
     list_.add_argument("what", nargs="?", choices=CATALOGUE, metavar="what", help=", ".join(CATALOGUE))
     list_.set_defaults(command=_list)
@@ -273,6 +281,35 @@ def _play(args: argparse.Namespace) -> int:
     if subprocess.run(command, cwd=Path(__file__).parents[1], check=False).returncode:
         return 2  # it has said why
     print(args.html)
+    return 0
+
+
+def _static(args: argparse.Namespace) -> int:
+    """Trains the nets on which the pages say what was measured; another process, with all pages, writes the folder."""
+    import torch
+
+    from models.training import Run
+    from models.training.log_writer import append_to_log
+
+    torch.set_num_threads(1)
+    try:
+        Path(args.folder).mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ValueError(f"{args.folder} cannot be written: {error.strerror}") from None
+    with TemporaryDirectory() as logs:
+        for cfg in RECORDED_CONFIGS:
+            run = Run(cfg)
+            log = _open_log(logs, run)
+            while not run.done:
+                run.advance(cfg.steps, SLICE_SECONDS)
+                append_to_log(run, log)
+                _draw_progress(run.step, cfg.steps, sys.stderr.isatty())
+            run.close()
+            append_to_log(run, log)
+        command = [sys.executable, "-m", "pages.static", logs, str(Path(args.folder).resolve()), args.app.rstrip("/")]
+        if subprocess.run(command, cwd=Path(__file__).parents[1], check=False).returncode:
+            return 2  # it has said why
+    print(Path(args.folder) / "index.html")
     return 0
 
 

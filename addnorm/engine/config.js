@@ -43,7 +43,8 @@ const overridesOf = (text, depth, { overrides, fields }) => {
     const [, first, last = first, key, word] = /^(\d{1,4})(?:-(\d{1,4}))?\.(\w+)\.(.*)$/.exec(part) ?? []
     const value = BOOLEANS.get(word) ?? word
     const isLegal = Object.hasOwn(overrides, key ?? "") && overrides[key].includes(value)
-    if (!isLegal || +first < 1 || +last > depth) refuse("overrides", `${label} ${part.slice(0, 40)} is not legal.`)
+    if (!isLegal || +first < 1 || +last > depth || +first > +last)
+      refuse("overrides", `${label} ${part.slice(0, 40)} is not legal.`)
     for (let block = +first; block <= +last; block++) (byBlock[block] ??= {})[key] = value
   }
   return byBlock

@@ -15,6 +15,7 @@ from graphlib import TopologicalSorter
 from hashlib import sha256
 from html import escape
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from addnorm.player.charts import panels_of
@@ -32,7 +33,7 @@ PAGE = """<!doctype html>
 <meta http-equiv="Content-Security-Policy" content="{policy}">
 <title>{title}</title>
 <style>{style}</style></head><body>
-<h1>{title}</h1>
+{above}
 <main>{player}</main>
 <div id="still">{still}</div>
 {below}
@@ -92,20 +93,27 @@ def player_html(
     *,
     still: str = "",
     engine: Mapping[str, Any] | None = None,
+    above: str = "",
+    more: Mapping[str, str] = MappingProxyType({}),
+    play: str = "file_js.play",
+    style: str = "",
 ) -> str:
     """A self-contained HTML page with a player, which works offline.
 
     `parts` are the declarations of the player and its parts, from top to bottom. `messages` are those that a connection
     would send about the runs, in order. The caller escapes `below`, HTML after the player, and `still`, HTML that stays
     until the player runs. `engine`: what trains the runs in the browser; its `script` is that of a worker.
+    `above`: HTML in place of the title as a heading. `more`: modules by name beside the player's. `play`: the function
+    of a module that opens the page. `style`: more CSS.
     """
-    module = f'{script()}file_js.play(document.querySelector("main"))'.replace("</script", "<\\/script")
+    module = f'{script(more)}{play}(document.querySelector("main"))'.replace("</script", "<\\/script")
     plotly = PLOTLY.read_bytes()
     scripts = " ".join(f"'sha256-{_base64(sha256(code).digest())}'" for code in (module.encode(), plotly))
     return PAGE.format(
         policy=POLICY.format(scripts=scripts, more=FOR_ENGINE if engine else ""),
         title=escape(title),
-        style="".join((FOLDER / name).read_text(encoding="utf-8") for name in ("player.css", "file.css")),
+        style="".join((FOLDER / name).read_text(encoding="utf-8") for name in ("player.css", "file.css")) + style,
+        above=above or f"<h1>{escape(title)}</h1>",
         script=module,
         plotly=_gzip_base64(plotly),
         engine=f'<script type="application/gzip">{_gzip_base64(_json(engine).encode())}</script>\n' if engine else "",
@@ -117,9 +125,9 @@ def player_html(
     )
 
 
-def script() -> str:
-    """The player's modules as one, which exports every module under the name of its file."""
-    sources = sources_of(FOLDER)
+def script(more: Mapping[str, str] = MappingProxyType({})) -> str:
+    """The player's modules, and `more` by name, as one that exports every module under its name."""
+    sources = sources_of(FOLDER) | dict(more)
     del sources["loader"], sources["widget"]  # which stand alone: one imports this script, one frames a page
     return joined(sources) + f"export {{ {', '.join(f'{name}_js as {name}' for name in sources)} }}\n"
 
@@ -134,7 +142,7 @@ def joined(sources: Mapping[str, str]) -> str:
 
     graphlib.CycleError if modules import each other.
     """
-    imports = {name: re.findall(r'^import .*"\./(\w+)\.js"', source, re.M) for name, source in sources.items()}
+    imports = {name: re.findall(r'^import .*"[./\w]*\b(\w+)\.js"', source, re.M) for name, source in sources.items()}
     return "".join(_scope(name, sources[name]) for name in TopologicalSorter(imports).static_order())
 
 
@@ -142,7 +150,7 @@ def _scope(name: str, source: str) -> str:
     """A module as a constant that holds its exports."""
     exports = re.findall(r"^export (?:const|class) (\w+)", source, re.M)
     local = re.sub(r"^export (?=const|class)", "", source, flags=re.M)
-    local = re.sub(r'^import (.*) from "\./(\w+)\.js"', r"const \1 = \2_js", local, flags=re.M)
+    local = re.sub(r'^import (.*) from "[./\w]*\b(\w+)\.js"', r"const \1 = \2_js", local, flags=re.M)
     return f"const {name}_js = (() => {{\n{local}return {{ {', '.join(exports)} }}\n}})()\n"
 
 

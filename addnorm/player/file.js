@@ -32,29 +32,41 @@ const hearPieces = () => {
   })
 }
 
-// Plays the page: its scripts hold the declarations of the parts and, compressed, the messages of the runs, plotly and the
-// engine, where there is one.
-export const play = async (main) => {
-  const parts = JSON.parse(document.querySelector("script[type='application/json']").textContent)
-  const player = parts.find(({ runs }) => runs)
-  const connect = player.grows ? hearPieces() : () => connection // before anything is awaited: pieces may come
+// What the scripts of the page hold, compressed: the messages of the runs, and the engine, where there is one. Runs plotly.
+export const unpack = async () => {
   const compressed = [...document.querySelectorAll("script[type='application/gzip']")]
   const [messages, plotly, engine] = await Promise.all(compressed.map(decompress))
   document.head.append(Object.assign(document.createElement("script"), { textContent: plotly }))
-  player.messages = JSON.parse(messages)
-  const given = engine && JSON.parse(engine)
-  const host = { connect: given ? (onChange) => new TrainingConnection(given, onChange) : connect }
+  return { messages: JSON.parse(messages), engine: engine && JSON.parse(engine) }
+}
+
+// Mounts the parts of a player in `main`, from top to bottom. Returns a function that declares them anew.
+export const mountParts = (main, parts, host, { setStateValue = ignore, setTriggerValue = ignore } = {}) => {
   const [template] = main.children
   const components = parts.map((data) => {
     const parentElement = main.appendChild(document.createElement("section"))
     parentElement.append(template.cloneNode(true))
-    return { data, parentElement, setStateValue: ignore, setTriggerValue: ignore }
+    return { data, parentElement, setStateValue, setTriggerValue }
   })
+  template.remove()
   const mountAll = () => {
     for (const component of components) mount(component, host)
   }
   mountAll()
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", mountAll)
-  template.remove()
+  return (parts) => {
+    for (const [index, data] of parts.entries()) components[index].data = data
+    mountAll()
+  }
+}
+
+// Plays the page: a script holds the declarations of the parts.
+export const play = async (main) => {
+  const parts = JSON.parse(document.querySelector("script[type='application/json']").textContent)
+  const player = parts.find(({ runs }) => runs)
+  const connect = player.grows ? hearPieces() : () => connection // before anything is awaited: pieces may come
+  const { messages, engine } = await unpack()
+  player.messages = messages
+  mountParts(main, parts, { connect: engine ? (onChange) => new TrainingConnection(engine, onChange) : connect })
   document.querySelector("#still").remove()
 }

@@ -13,19 +13,23 @@ export class TrainingConnection {
     this.isHere = true
     this.trainer = null
     this.refusal = ""
+    this.script = URL.createObjectURL(new Blob([script], { type: "text/javascript" }))
+  }
+
+  // Starts a worker for these logs: nothing that one still sends of others may be taken for theirs.
+  hello(_ticket, logs, { wants }) {
+    this.close()
+    this.logs = logs
+    this.wants = wants
     try {
-      this.worker = new Worker(URL.createObjectURL(new Blob([script], { type: "text/javascript" })))
+      this.worker = new Worker(this.script)
       this.worker.onmessage = ({ data }) => this.receive(data)
       this.worker.onerror = (event) => this.fail(event.message || NO_WORKER)
     } catch {
-      this.fail(NO_WORKER)
+      return this.fail(NO_WORKER)
     }
-  }
-
-  hello(_ticket, logs, { wants }) {
-    this.logs = logs
     const links = logs.map(({ link }) => Object.fromEntries(new URLSearchParams(link)))
-    this.worker?.postMessage({ kind: "open", links, wants, ...this.given })
+    this.worker.postMessage({ kind: "open", links, wants, ...this.given })
   }
 
   request({ wants }) {
@@ -39,6 +43,9 @@ export class TrainingConnection {
   }
 
   sendRequest() {}
+
+  // A drawing's net is known here at once; see Connection.
+  ask() {}
 
   close() {
     this.worker?.terminate()

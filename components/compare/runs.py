@@ -52,7 +52,7 @@ def draw(*, against: bool = False) -> None:
     traces = {letter: log.traces() if log.trained else [] for letter, log in logs.items()}
     share.check_digests(traces)
     _draw_findings(logs, traces, seeds, excluded_axes=refusals_by_axis.keys())
-    panels = _panels(seeds, against=against, excluded_axes=refusals_by_axis.keys())
+    panels = panels_of(COLUMNS.get(), seeds, against=against, excluded_axes=refusals_by_axis.keys())
     _draw_player(list(columns), panels, seeds)
     if not projector.is_on():
         share.draw_export(columns, traces, seeds, panels)
@@ -106,8 +106,10 @@ def _draw_findings(
     st.markdown(with_explained_words(" ".join(sentences)))
 
 
-def _panels(seeds: int, *, against: bool, excluded_axes: Collection[str]) -> list[Panel]:
-    configurations = COLUMNS.get()
+def panels_of(
+    configurations: list[RunConfig], seeds: int = 1, *, against: bool = False, excluded_axes: Collection[str] = ()
+) -> list[Panel]:
+    """Texts, shared charts and columns; `against` and `excluded_axes` as in `_charts`."""
     panels = _text_panels(configurations) if seeds == 1 else []  # nets of several seeds write no text
     panels += _charts(configurations, seeds, against=against, excluded_axes=excluded_axes)
     if not projector.is_on():
@@ -135,7 +137,7 @@ def _charts(
 
     `excluded_axes`: the axes ("loss", "depth") on which the columns cannot be compared.
     """
-    labels = [f"{letter} {name}".rstrip() for letter, name in zip(LETTERS, _legend(configurations), strict=False)]
+    labels = labels_of(configurations)
     sites = max((plan(cfg).sites for cfg in configurations), key=len)
     style: dict[str, Any] = {"seeds": seeds, "against": against}
     loss_style = style | {"steps": max(cfg.steps for cfg in configurations), "task": configurations[0].task}
@@ -170,6 +172,11 @@ def _sample_paths(labels: list[str]) -> SamplePaths:
         shows_outcome=not is_hidden("verdict"),
         height=PATHS_HEIGHT,
     )
+
+
+def labels_of(configurations: list[RunConfig]) -> list[str]:
+    """The columns in the legends of their charts: their letters, and what distinguishes them."""
+    return [f"{letter} {name}".rstrip() for letter, name in zip(LETTERS, _legend(configurations), strict=False)]
 
 
 def _legend(configurations: list[RunConfig]) -> list[str]:

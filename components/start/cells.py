@@ -73,10 +73,7 @@ def finished_runs() -> list[FinishedRun]:
 def draw(finished: list[FinishedRun]) -> None:
     """Draws the player and the four cells, with outcomes if all runs have finished; a projector shows less, larger."""
     large = projector.is_on()
-    outcomes = [run.outcome for run in finished] or [""] * len(CELLS)
-    panels: list[Panel] = []
-    for run, (cell, outcome) in enumerate(zip(CELLS, outcomes, strict=True)):
-        panels += _loss_panels(run, cell, outcome, large=large)
+    panels = loss_panels([run.outcome for run in finished], large=large)
     keys = projector.PLAYER_KEYS_HINT if large else ""
     player(NAME, [cell.cfg for cell in CELLS], panels, scope=" all four", keys=keys)
 
@@ -91,10 +88,14 @@ def draw_shown_cells() -> None:
 
 def draw_digits(*, asks: bool) -> None:
     """Draws the paths of ten unseen digits through the nets; if it `asks`, two nets play only after a guess."""
+    panels_below(NAME, "digits", [digits_panel(asks=asks)], runs=len(CELLS))
+
+
+def digits_panel(*, asks: bool) -> SamplePaths:
+    """What `draw_digits` draws."""
     cells = range(len(CELLS))
     height = PROJECTED_DIGITS_HEIGHT if projector.is_on() else DIGITS_HEIGHT
-    paths = _sample_paths(cells, cells, asks=GUESSED_CELLS if asks else (), height=height)
-    panels_below(NAME, "digits", [paths], runs=len(CELLS))
+    return _sample_paths(cells, cells, asks=GUESSED_CELLS if asks else (), height=height)
 
 
 def _sample_paths(cells: Sequence[int], runs: Sequence[int], *, asks: Sequence[int] = (), height: int) -> SamplePaths:
@@ -114,7 +115,16 @@ def _sample_paths(cells: Sequence[int], runs: Sequence[int], *, asks: Sequence[i
     )
 
 
-def _loss_panels(run: int, cell: Combination, outcome: str, *, large: bool) -> list[Panel]:
+def loss_panels(outcomes: Sequence[str] = (), *, large: bool = False) -> list[Panel]:
+    """The titles of the four cells and their loss curves, with `outcomes` if all runs have finished."""
+    return [
+        panel
+        for run, (cell, outcome) in enumerate(zip(CELLS, outcomes or [""] * len(CELLS), strict=True))
+        for panel in _cell_panels(run, cell, outcome, large=large)
+    ]
+
+
+def _cell_panels(run: int, cell: Combination, outcome: str, *, large: bool) -> list[Panel]:
     """A cell's title with its outcome, and its loss curve; they stand under its digits."""
     diverged = "" if is_hidden("verdict") else BLOWS_UP
     height = projector.LOSS_HEIGHT if large else CURVE_HEIGHT

@@ -136,6 +136,7 @@ BAD = {
     "train --set net=transformer --set heads=5": "width 64 does not divide into 5 heads",
     f"train --set device={ABSENT}": f"device is {ABSENT}, and this machine has none; legal here is auto, ",
     "train --csv /nowhere/out.csv": "/nowhere/out.csv cannot be written: No such file or directory",
+    "static /dev/null/edition": "/dev/null/edition cannot be written: Not a directory",
     "train --from /nowhere/cfg.json": "/nowhere/cfg.json cannot be read: No such file or directory",
     "train --from ?depth=999": "Depth 999 is out of range (1 to 128): 128 instead",
     "train --set width=512 --set depth=128 --set batch=512": "This is over budget: ",
