@@ -1,19 +1,46 @@
 """Tests the result: Doubly stochastic mixing gives hyper-connections the identity back."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
-from models.papers.judging import HOLDS, NOT_HERE, PARTLY
+from models.insight.outcome import final_loss
+from models.nets.connections import HyperConnection
+from models.papers.judging import HOLDS, NOT_HERE, PARTLY, measures
 from models.papers.papers import PAPERS
-from tests.papers.kit import comes_out, ending, verdict
+from models.spec import RunConfig
+from models.training import Run
+from tests.papers.kit import comes_out, ending, gathered, verdict
 
 
 @pytest.mark.full
 def test_what_is_measured_comes_out_as_told() -> None:
     comes_out("mhc", PARTLY)
+
+
+@pytest.mark.full
+def test_hyper_connections_held_at_the_identity_end_alike() -> None:
+    """What the card says of the losses: by nets whose mixing gets no gradient."""
+    for measured in measures(gathered("mhc"), "mHC, mixing"):
+        assert np.abs(measured.mixing - np.eye(4)).max() < 0.0011
+    free, bound = (PAPERS["mhc"].nets[name] for name in ("hyper-connections", "mHC"))
+    ends = np.array([[ended(replace(cfg, seed=seed), held) for cfg, held in ((free, False), (free, True), (bound, False))]
+                     for seed in range(103, 107)]).T  # fmt: skip
+    assert np.abs(ends[2] - ends[1]).max() < 0.3 * (ends[2] - ends[0]).mean()
+
+
+def ended(cfg: RunConfig, held: bool) -> float:
+    """The final loss, of a net whose streams' mixing is never updated if that is `held`."""
+    run = Run(cfg, frames=False)
+    for part in run.model.modules():
+        if held and isinstance(part, HyperConnection):
+            part.alpha.register_hook(lambda grad: torch.cat((grad[:4], torch.zeros_like(grad[4:]))))
+    run.advance(cfg.steps)
+    return final_loss(run.trace())
 
 
 def of_mixings(free: float, bound: float, off: tuple[float, float], on: tuple[float, float]) -> str:
