@@ -10,6 +10,7 @@ import pytest
 from playwright.sync_api import expect
 
 from models.claims.claims import CLAIMS
+from models.lessons.lessons import LESSONS as ALL_LESSONS
 from tests.browser.page import PHONE, until
 from tests.browser.person import PAGES, TRAIN, Person
 
@@ -33,9 +34,9 @@ def person(visitors):
 
 LESSONS = {  # title, the guess that is right, and what passes the challenge
     "7. Why the final norm": ("more than three times as much", lambda student: student.types("Branch scale", "0.1")),
-    "8. Initialisation vs. norm": (
-        "only the net with residual and norm",
-        lambda student: student.chooses("Initialisation", "zero last"),
+    "11. After the plain sum": (
+        "in all but attention residuals",
+        lambda student: student.types("Sinkhorn iterations", "20"),
     ),
 }
 
@@ -56,17 +57,21 @@ def does(student: Person, title: str) -> None:
 
 def test_a_student_does_a_lesson_goes_on_and_comes_back(person):
     student = person("Lessons", "lesson=final", fears="loss")  # what a challenge still lacks is a warning
-    first, *_ = LESSONS
+    first, newest = LESSONS
     does(student, first)
     student.presses(re.compile("^Next: "), GUESS)
     student.goes_back("Lessons", "Passed.")
     assert student.address == "/lessons?lesson=final"
     student.tab.reload()
-    student.arrives("Lessons", "1 of 10 guessed, 1 solved", "Your guess", "This browser keeps it")
-    student.tab.goto(student.tab.evaluate("location.origin") + "/lessons?lesson=init")  # an address that was typed
-    student.arrives("Lessons", "1 of 10 guessed, 1 solved", GUESS)
-    person("Lessons").reads("1 of 10 guessed, 1 solved")
-    person("Lessons", **OWN).reads("0 of 10 guessed, 0 solved")
+    student.arrives("Lessons", f"1 of {len(ALL_LESSONS)} guessed, 1 solved", "Your guess", "This browser keeps it")
+    student.tab.goto(student.tab.evaluate("location.origin") + "/residual")  # an address that was typed
+    student.arrives("Residual")
+    student.follows(
+        "Lesson " + newest.replace(".", ":"), "Lessons", f"1 of {len(ALL_LESSONS)} guessed, 1 solved", GUESS
+    )
+    does(student, newest)
+    person("Lessons").reads(f"2 of {len(ALL_LESSONS)} guessed, 2 solved")
+    person("Lessons", **OWN).reads(f"0 of {len(ALL_LESSONS)} guessed, 0 solved")
 
 
 # Marks every step of the tour as done.
