@@ -175,7 +175,7 @@ def test_the_shades_of_a_hue_are_as_light_as_they_say_and_apart():
 
 
 @pytest.mark.parametrize("kind", BLIND)
-def test_signal_and_gradient_and_the_classes_are_told_apart_without_a_kind_of_cones(kind):
+def test_colours_differ_for_the_colour_blind(kind):
     """The stack's columns stand in one picture without a word beside each, and so do the regions of the classes."""
     for ones in ((SIGNAL, GRADIENT), CLASSES):
         seen = [np.clip(np.array(BLIND[kind]) @ linear(one), 0, 1) for one in ones]

@@ -34,7 +34,7 @@ def test_values_are_judged_by_losses_steps_and_entropy() -> None:
     assert of_values(3, 8, -0.1) == NOT_HERE
 
 
-def test_steps_count_to_ten_losses_low_enough() -> None:
+def test_steps_are_counted_to_ten_low_losses() -> None:
     """By the same count for both nets: a lucky ten are lucky in either."""
     np.testing.assert_allclose(
         steps_to_final_loss(learning(3) + learning(8), learning(8) * 2), [12 / 17] * 10 + [1.0] * 10

@@ -413,7 +413,7 @@ def test_a_step_of_a_net_shows_what_it_says(visitors):
 
 
 @pytest.mark.parametrize("width", [390, 1280])
-def test_nothing_reaches_over_the_page(resting, width):
+def test_nothing_is_wider_than_the_page(resting, width):
     resting.set_viewport_size({"width": width, "height": 720})
     assert resting.evaluate("document.scrollingElement.scrollWidth") <= width
     assert label(resting, "Loss").count() == 0

@@ -36,7 +36,7 @@ def test_both_layers_are_torchs(last, second_head):
     np.testing.assert_allclose(found.decision.output, attention(between, DECISION), atol=1e-12)
 
 
-def test_it_hesitates_in_the_first_layer_and_the_last_word_decides_in_the_second():
+def test_the_second_layer_decides_what_it_means():
     for last, noun in zip(LAST_WORDS, ("animal", "street"), strict=True):
         tokens, layers = words(last), two_layers(last)
         at, other = tokens.index(noun), tokens.index({"animal": "street", "street": "animal"}[noun])
