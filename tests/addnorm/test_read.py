@@ -259,6 +259,17 @@ anything = st.recursive(
 )
 
 
+WHOLE = b"".join(json.dumps(line).encode() + b"\n" for line in (HEADER, ROW, {**ROW, "step": 1}, END))
+
+
+@given(st.integers(1, len(WHOLE) - 1))
+def test_a_recording_cut_at_any_byte_keeps_whole_rows(end: int) -> None:
+    found, lines = fed(raw=WHOLE[:end]), WHOLE[:end].count(b"\n")
+    assert list(found.steps) == [0, 1][: max(lines - 1, 0)]
+    problem = f"Line {lines + 1} is cut off; what came before it is shown." if lines else "Line 1 is not a recording."
+    assert found.problem == ("" if WHOLE[end - 1 : end] == b"\n" else problem)
+
+
 @given(st.lists(st.tuples(st.sampled_from([*HEADER, *ROW, *END]), anything), max_size=3), st.binary(max_size=60))
 def test_no_input_makes_the_reader_fail(changes: list[tuple[str, Any]], raw: bytes) -> None:
     for base in (HEADER, ROW, END):
