@@ -29,6 +29,7 @@ const REFRESH_SECONDS = 10 // between status updates of a growing recording with
 const PROJECTOR_FONT = 20 // pixels: the font size of the page for which projector scales are declared
 const BEHIND_SECONDS = 2 // within which the page follows a net that its drawing asked for
 const FRAME_SECONDS = 0.04 // for drawing in a frame; panels not drawn by then wait for the next frame
+const SHARED_FRAME_SECONDS = 0.004 // the same where the page trains its runs, whose worker and whose pictures share the cores
 const PANELS = {
   chart: Chart,
   stack: StackPanel,
@@ -595,10 +596,11 @@ class Player {
   draw(moment) {
     const moves = moment.playing || moment.time - this.movedAt < SETTLED_SECONDS
     const due = [...this.stale].filter((panel) => !(moves && panel.away))
+    const most = this.connection.isHere ? SHARED_FRAME_SECONDS : FRAME_SECONDS
     for (const panel of due) {
       this.stale.delete(panel)
       if (panel.draw(moment, this.plotly, this.theme) === AGAIN) this.stale.add(panel)
-      if (clock() - moment.time > FRAME_SECONDS) break
+      if (clock() - moment.time > most) break
     }
     if (!due.length || due.some((panel) => this.stale.has(panel))) return
     if (!this.root.dataset.draws) prefetchPlotly(this.host.plotly)
