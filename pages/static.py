@@ -18,7 +18,7 @@ from components.compare import runs
 from components.compare.columns import ALL, LETTERS, ChangedColumn
 from components.compare.share import seeds_label
 from components.player.engine import FOLDER as ENGINE
-from components.player.engine import engine
+from components.player.engine import always, engine
 from components.player.page import declaration
 from components.playground import picture
 from components.playground.presets import PRESETS
@@ -145,7 +145,8 @@ def _page(
         "panels": {
             task: [[panel.to_json(len(nets), 1) for panel in part] for part in parts] for task, parts in panels.items()
         },
-        "player": declaration(nets, [], **options) | {"name": "file", "ticket": ""},
+        "player": declaration(nets, [], here=always("#in-browser"), restore=True, **options)
+        | {"name": "file", "ticket": ""},
         "steps": WIDEST.steps,
         "links": links(),
         "copied": TEXTS("copied"),

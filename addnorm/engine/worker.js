@@ -7,7 +7,7 @@ import { Run } from "./run.js"
 
 const SLICE_MS = 30 // between two looks at what the page wants
 const DEVICE = "trained in this browser"
-const IN_BROWSER = "Trained in this browser: the numbers are its own, and the verdict on them is the app's."
+const IN_BROWSER = "Trained in this browser. For a verdict on the run, train it on the app's server."
 
 // One run and what the page has of it.
 class Trained {

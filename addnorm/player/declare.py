@@ -38,6 +38,7 @@ BADGE_HELP = {  # shown on hover
     "measured": "Measured on a net of this page, or on random numbers drawn for it.",
     "formula": "Computed from a formula, without a net.",
     "recorded": "Measured earlier with the same code, and stored.",
+    "here": "Computed by this browser, not by torch on the server; the link says what that means.",
 }
 
 # --- figures ---
@@ -560,6 +561,9 @@ class Playing(TypedDict, total=False):
     reset: str  # a token; each new one resets the playhead
     stop_loss: float  # the training loss at which the playhead stops; 0: never
     restore: bool  # after a reload the playhead returns to its step, if the rows are still there
+    # Where the runs can be trained in the browser: `engine`, the address of what trains them; `meaning`, of what that
+    # means; why they cannot, `refusal`; and whether they `always` are, or only where the viewer chooses it.
+    here: dict[str, Any]
     facts: list[str]  # more entries for the status line
     scene: int  # the first to show, counted from 1
 
@@ -569,7 +573,7 @@ def declaration(
     panels: Sequence[Panel],
     *,
     seeds: int = 1,
-    at: tuple[int, bool] = (0, False),
+    at: tuple[int, bool] | tuple[int, bool, bool] = (0, False),
     scenes: Sequence[Scene] = (),
     messages: Sequence[Any] = (),
     beside: Sequence[Mapping[str, Any]] = (),
@@ -577,10 +581,19 @@ def declaration(
 ) -> dict[str, Any]:
     """The data of a player: its runs with `seeds` seeds each, and its panels, or its scenes.
 
-    `at`: step of the playhead, and whether it plays. `messages`: feed messages to handle before any of the connection.
+    `at`: step of the playhead, whether it plays, and True if the browser trains the runs. `messages`: feed messages to
+    handle before any of the connection.
     `beside`: runs that traces are bound to, counted on from `runs`: drawn as far as their logs go, and never trained.
     """
-    defaults = {"reports": "never", "names": [], "stop_loss": 0.0, "restore": False, "facts": [], "scene": 1}
+    defaults = {
+        "here": None,
+        "reports": "never",
+        "names": [],
+        "stop_loss": 0.0,
+        "restore": False,
+        "facts": [],
+        "scene": 1,
+    }
     defaults |= dict.fromkeys(("scope", "verb", "keys", "start", "reset"), "")
     return {
         "runs": list(runs),

@@ -2,7 +2,6 @@
 
 import { fromBase64 } from "./connection.js"
 import { mount } from "./player.js"
-import { TrainingConnection } from "./training.js"
 
 const decompress = ({ textContent }) => {
   const compressed = new Blob([fromBase64(textContent)]).stream()
@@ -10,8 +9,15 @@ const decompress = ({ textContent }) => {
 }
 
 const ignore = () => {}
-const methods = { hello: ignore, request: ignore, stopRequests: ignore, sendRequest: ignore, close: ignore }
-const connection = { connected: true, trainer: null, refusal: "", ...methods } // nothing more will arrive
+const methods = {
+  hello: ignore,
+  request: ignore,
+  stopRequests: ignore,
+  sendRequest: ignore,
+  ask: ignore,
+  close: ignore,
+}
+export const connection = { connected: true, trainer: null, refusal: "", ...methods } // nothing more will arrive
 
 // The connection of a recording that grows: hears the pieces of it that the page around this one posts (widget.js).
 const hearPieces = () => {
@@ -67,6 +73,6 @@ export const play = async (main) => {
   const connect = player.grows ? hearPieces() : () => connection // before anything is awaited: pieces may come
   const { messages, engine } = await unpack()
   player.messages = messages
-  mountParts(main, parts, { connect: engine ? (onChange) => new TrainingConnection(engine, onChange) : connect })
+  mountParts(main, parts, { connect, engine: async () => engine })
   document.querySelector("#still").remove()
 }

@@ -8,5 +8,6 @@ export default async function (component) {
   const address = new URL("log", base)
   address.protocol = address.protocol.replace("http", "ws")
   const connect = (onChange) => new modules.connection.Connection(address.href, onChange)
-  return modules[script].mount(component, { connect, plotly: plotly && new URL(plotly, base).href })
+  const engine = async (path) => (await fetch(new URL(path, base))).json()
+  return modules[script].mount(component, { connect, engine, plotly: plotly && new URL(plotly, base).href })
 }

@@ -13,6 +13,16 @@ const readPlaces = () => {
 const stored = new Map(readPlaces()) // from an earlier load of the page
 const places = new Map() // from this load
 
+// Whether the tab keeps them at all.
+export const keepsPlaces = (() => {
+  try {
+    sessionStorage.setItem(`${KEY} are kept`, "")
+    return true
+  } catch {
+    return false
+  }
+})()
+
 export const recallPlace = (name) => places.get(name)
 
 // The place before a reload; only the first call returns it.

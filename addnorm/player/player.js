@@ -9,13 +9,14 @@ import { clock, setText, whenGone } from "./dom.js"
 import { Drop, droppedLog } from "./drop.js"
 import { listen } from "./keys.js"
 import { brief } from "./number.js"
-import { recallPlace, savePlace, storePlaces, takeStoredPlace } from "./places.js"
+import { keepsPlaces, recallPlace, savePlace, storePlaces, takeStoredPlace } from "./places.js"
 import { extentOf, Playhead } from "./playhead.js"
 import { RunLog } from "./runlog.js"
 import { SamplePaths } from "./sample_paths.js"
 import { Scenes } from "./scenes.js"
 import { StackPanel } from "./stack.js"
 import { Heading, Headline, Link, Sentence, Text } from "./texts.js"
+import { BrowserTrainer } from "./training.js"
 
 /** @import { Moment } from "./playhead.js" */
 
@@ -104,6 +105,7 @@ class Player {
     this.stale = new Set()
     this.logs = []
     this.reported = "" // the last reported place
+    this.reportedHere = false // whether this browser trained the runs then
     this.movedAt = 0
     this.drawnAt = 0
     this.keepInSight = () => {} // while a run plays that a key has started
@@ -111,6 +113,10 @@ class Player {
     this.status = root.querySelector(".player-status")
     this.error = root.querySelector(".player-error")
     this.hint = root.querySelector(".player-hint")
+    this.here = root.querySelector(".player-here")
+    this.hereWords = this.here.querySelector("span")
+    this.hereButton = this.here.querySelector("button")
+    this.hereButton.onclick = () => this.changeTrainer(!this.trainsHere)
     this.playhead = new Playhead(1)
     this.moves = this.createMoves()
     this.bar = new Bar(root.querySelector(".player-bar"), this.moves)
@@ -118,9 +124,18 @@ class Player {
     this.scenes = new Scenes(root, { onEnter: () => this.enter() })
     this.connection = host.connect(() => this.requestFrame())
     this.connection.onNet = (message) => this.showAsked(message)
+    this.browser = new BrowserTrainer(
+      () => host.engine(this.data.here.engine),
+      () => this.requestFrame(),
+      host.reworded,
+    )
+    this.wantsHere = this.trainsHere = false // whether the viewer wants the runs trained in this browser, and whether they are
     this.isAhead = false // of the page: it shows a net that the page is still to declare
     this.observePanels()
-    this.onVisible = () => this.requestFrame()
+    this.onVisible = () => {
+      this.requestHere()
+      this.requestFrame()
+    }
     document.addEventListener("visibilitychange", this.onVisible)
   }
 
@@ -231,7 +246,8 @@ class Player {
     const [name, names] = namesOf(data)
     const beside = JSON.stringify(data.beside)
     const isNew = name !== this.name
-    const hasOtherLogs = isNew || beside !== this.beside
+    const changesTrainer = !isNew && this.chooseTrainer(data)
+    const hasOtherLogs = isNew || changesTrainer || beside !== this.beside
     this.beside = beside
     if (isNew) this.showRuns(data, name, names)
     else if (hasOtherLogs) this.openLogs(data)
@@ -252,14 +268,18 @@ class Player {
     if (previous) this.savePlace()
     this.name = name
     this.names = names
+    const left = recallPlace(name)
+    const stored = data.restore ? takeStoredPlace(name) : undefined
+    this.wantsHere ||= Boolean((left ?? stored)?.here)
+    this.chooseTrainer(data)
     this.openLogs(data)
     this.playhead = new Playhead(Math.max(...this.active.map((log) => log.last)), playhead.speed)
     const includesAll = (all, some) => some.every((run) => all.includes(run))
     const onlyAddedOrRemoved = previous && (includesAll(names, previous) || includesAll(previous, names))
-    const { follows = true, ...place } = (onlyAddedOrRemoved && this.placeOf(playhead)) || recallPlace(name) || {}
+    const { follows = true, here: _, ...place } = (onlyAddedOrRemoved && this.placeOf(playhead)) || left || {}
     this.follows = follows
     if (!data.scenes.length) Object.assign(this.playhead, place, previous && { speed: playhead.speed })
-    this.storedPlace = data.restore ? takeStoredPlace(name) : undefined
+    this.storedPlace = stored
     if (playsOn) this.playhead.play(clock())
     this.pageAt = ""
   }
@@ -284,10 +304,29 @@ class Player {
     const openLog = (run, number) => (run.recording === null && droppedLog(number)) || new RunLog(run)
     const reusable = [...this.logs]
     this.logs = [...runs, ...beside].map((run, number) => {
-      const index = reusable.findIndex(({ link, seeds }) => link === run.link && seeds === run.seeds)
+      const isHere = this.trainsHere && number < runs.length
+      const isSame = (log) => log.link === run.link && log.seeds === run.seeds && log.isHere === isHere
+      const index = reusable.findIndex(isSame)
       const log = index < 0 || run.recording !== undefined ? openLog(run, number) : reusable.splice(index, 1)[0]
-      return Object.assign(log, { beside: number >= runs.length })
+      return Object.assign(log, { isHere, beside: number >= runs.length })
     })
+  }
+
+  // Chooses who trains the page's runs, this browser or the server; returns whether that is another one than before.
+  chooseTrainer({ here }) {
+    const before = this.trainsHere
+    this.trainsHere = Boolean(here && !here.refusal && (here.always || this.wantsHere))
+    return this.trainsHere !== before
+  }
+
+  // Has the runs trained in this browser, or on the server again, from their beginning.
+  changeTrainer(wantsHere) {
+    this.wantsHere = wantsHere
+    this.chooseTrainer(this.data)
+    this.openLogs(this.data)
+    this.moves.reset()
+    this.sendHello()
+    if (wantsHere) this.moves.play()
   }
 
   // Whether the viewer pressed Train while the page was rerunning for a changed control. The press then meant the net with
@@ -301,10 +340,10 @@ class Player {
 
   // The place of a playhead, to restore it for the same runs.
   placeOf({ position, furthest, speed }) {
-    return { position: Math.floor(position), furthest, speed, follows: this.follows }
+    return { position: Math.floor(position), furthest, speed, follows: this.follows, here: this.wantsHere }
   }
 
-  // After a reload, returns to the stored place once the rows have arrived; that alone starts no training.
+  // After a reload, returns to the stored place once the rows have arrived; that alone makes no server train.
   restorePlace(logs) {
     if (!this.storedPlace || !logs.every((log) => log.isOver || log.length > this.storedPlace.position)) return
     const { position, furthest } = this.storedPlace
@@ -316,9 +355,9 @@ class Player {
     if (!this.data.scenes.length) savePlace(this.name, this.placeOf(this.playhead))
   }
 
-  // The logs that the connection delivers. Files of the visitor are read in the browser.
+  // The logs that the connection delivers. Files of the visitor are read in the browser, and runs may be trained there.
   get remote() {
-    return this.logs.filter((log) => !log.isLocal)
+    return this.logs.filter((log) => !log.isLocal && !log.isHere)
   }
 
   sendHello() {
@@ -327,7 +366,14 @@ class Player {
   }
 
   request() {
-    if (this.remote.length && !this.isAhead) this.connection.request(this.requests())
+    if (this.isAhead) return
+    if (this.remote.length) this.connection.request(this.requests())
+    this.requestHere()
+  }
+
+  requestHere() {
+    const logs = this.logs.filter(({ isHere }) => isHere)
+    this.browser.request(logs, this.requests(logs).wants)
   }
 
   // Shows the log of a file of the visitor, which may still be growing.
@@ -453,12 +499,13 @@ class Player {
   }
 
   // The rows to request of each run, and the state of the playhead. A scene's rows are requested one scene earlier.
-  requests() {
+  requests(logs = this.remote) {
     const { active } = this
     const upcoming = this.scene ? this.data.scenes.slice(0, this.scenes.shown + 2) : []
-    const wants = this.remote.map((log) => {
+    const wants = logs.map((log) => {
       const run = this.logs.indexOf(log)
-      const shown = active.includes(log) ? this.playhead.rowsWanted() : 0
+      const again = log.isHere && this.storedPlace ? this.storedPlace.position + 1 : 0
+      const shown = active.includes(log) ? Math.max(this.playhead.rowsWanted(), again) : 0
       return upcoming.some((scene) => scene.prefetch && scene.run === run)
         ? log.last + 1
         : Math.min(shown, log.last + 1)
@@ -596,7 +643,7 @@ class Player {
   draw(moment) {
     const moves = moment.playing || moment.time - this.movedAt < SETTLED_SECONDS
     const due = [...this.stale].filter((panel) => !(moves && panel.away))
-    const most = this.connection.isHere ? SHARED_FRAME_SECONDS : FRAME_SECONDS
+    const most = this.trainsHere ? SHARED_FRAME_SECONDS : FRAME_SECONDS
     for (const panel of due) {
       this.stale.delete(panel)
       if (panel.draw(moment, this.plotly, this.theme) === AGAIN) this.stale.add(panel)
@@ -615,23 +662,26 @@ class Player {
   }
 
   placeKey() {
-    return `${this.playhead.shown} ${this.playhead.playing}`
+    return `${this.playhead.shown} ${this.playhead.playing}${this.trainsHere ? " true" : ""}`
   }
 
   // Reports the place of the playhead to the page: at rest, and with "follow" once a second while it plays.
   report(time) {
     const { data, playhead } = this
-    this.unreported = this.placeKey() !== this.reported && (!playhead.playing || data.reports === "follow")
+    const isTold = !playhead.playing || data.reports === "follow" || this.trainsHere !== this.reportedHere
+    this.unreported = this.placeKey() !== this.reported && isTold
     if (data.reports === "never" || this.isAhead) this.unreported = false
     if (!this.unreported || time - navigatedAt < LEAVING_SECONDS || time - this.movedAt < REPORT_SECONDS) return
     if (playhead.playing && time - this.reportedAt < FOLLOW_SECONDS) return
     this.reported = this.placeKey()
+    this.reportedHere = this.trainsHere
     this.reportedAt = time
     this.unreported = false
     this.connection.sendRequest() // before the page reruns, so that the server knows the same place
     this.setState("at", {
       step: playhead.shown,
       playing: playhead.playing,
+      here: this.trainsHere,
       scene: this.scene && this.scenes.shown + 1,
       runs: data.runs.map((run) => run.link),
       ended: this.ended,
@@ -643,7 +693,7 @@ class Player {
   about() {
     const { active: logs, data } = this
     const trained = !logs.some((log) => log.isRecording) && logs.find(({ state }) => state.device)?.state
-    const facts = trained ? [trained.device] : []
+    const facts = trained && !this.trainsHere ? [trained.device] : []
     if (trained && logs.length === 1) facts.push(`${trained.parameters.toLocaleString("en")} parameters`)
     return [...facts, ...data.facts]
   }
@@ -667,7 +717,6 @@ class Player {
     const together = logs.length > 1 ? " together" : ""
     if (rate) facts.push(`${brief(rate)} step${brief(rate) === "1" ? "" : "s"}/s${together}`)
     if (!this.hasReasons) facts.push(...this.about())
-    else if (this.connection.isHere && states[0].device) facts.push(states[0].device) // wherever the run is shown
     if (states.some((state) => state.unsaved))
       facts.push("the server cannot write to its disk: this run is kept in memory")
     const progress = this.progressFact(states, recorded.length < logs.length)
@@ -679,18 +728,36 @@ class Player {
       error ? [toSentence([data.names[index], error].filter(Boolean).join(": "))] : [],
     )
     setText(this.error, [...new Set(errors)].join(" "))
-    this.writeStatus(facts.join(" · "), states.some((state) => state.recorded) ? "recorded" : "measured")
+    const kind = this.trainsHere ? "here" : states.some((state) => state.recorded) ? "recorded" : "measured"
+    this.writeStatus(facts.join(" · "), kind)
+    this.showTrainer(states)
+  }
+
+  // Offers to train in this browser where the server cannot, or says why not; and offers the way back.
+  showTrainer(states) {
+    const { here } = this.data
+    const { refusal, trainer } = this.connection
+    const isStuck = refusal || trainer?.state === "failed" || states.some(({ place }) => place)
+    const label = this.trainsHere ? "Train on the server" : "Train in this browser"
+    this.here.hidden = !here || (this.trainsHere ? here.always : !isStuck)
+    this.hereButton.hidden = this.here.hidden || Boolean(here.refusal)
+    setText(this.hereWords, this.here.hidden ? "" : ` · ${here.refusal}`)
+    setText(this.hereButton, this.hereButton.hidden ? "" : label)
   }
 
   // What the viewer waits for, or how the runs ended; empty in between.
   progressFact(states, hasRuns) {
-    const { active: logs, connection, playhead } = this
+    const { active: logs, connection, playhead, browser } = this
     const place = Math.max(...states.map((state) => state.place))
+    if (browser.problem) return browser.problem
+    if (this.trainsHere && this.storedPlace)
+      return `training again to step ${this.storedPlace.position}, shown before the reload`
+    if (this.trainsHere && !keepsPlaces) return "this browser keeps nothing: after a reload the run starts again"
     if (connection.refusal) return `the server refused the connection: ${connection.refusal}`
     if (this.remote.length && !connection.connected) return "connecting; the charts stay as they are"
-    if (hasRuns && connection.trainer?.sentence) return connection.trainer.sentence
+    if (hasRuns && !this.trainsHere && connection.trainer?.sentence) return connection.trainer.sentence
     if (states.some((state) => state.recomputing)) return "recomputing this run; the charts stay as they are"
-    if (place) return `waiting as number ${place} in the queue: no more runs fit beside those in training`
+    if (place) return `the trainer is full: waiting as number ${place} in the queue`
     const nextStep = playhead.shown + (playhead.playing ? 1 : 0)
     const isBehind = logs.some((log) => !log.isRecording && !log.isOver && log.length <= nextStep)
     if (isBehind && (playhead.playing || playhead.shown)) return "computing"
@@ -700,11 +767,12 @@ class Player {
   writeStatus(text, kind) {
     if (this.status.dataset.text === text + kind) return
     this.status.dataset.text = text + kind
-    const badge = document.createElement("span")
+    const badge = document.createElement(kind === "here" ? "a" : "span")
     badge.className = `player-badge ${kind}`
-    badge.textContent = kind === "measured" ? "measured live" : kind
+    badge.textContent = { measured: "measured live", here: "trained in this browser" }[kind] ?? kind
+    if (badge instanceof HTMLAnchorElement) Object.assign(badge, { href: this.data.here.meaning, target: "_blank" })
     badge.title = this.data.badge_help[kind]
-    this.status.replaceChildren(text && `${text} · `, badge)
+    this.status.firstElementChild.replaceChildren(text && `${text} · `, badge)
   }
 
   endingText() {
@@ -721,6 +789,7 @@ class Player {
     this.savePlace()
     this.connection.stopRequests()
     this.connection.close()
+    this.browser.close()
     this.resizeObserver.disconnect()
     this.sightObserver.disconnect()
     this.scenes.leave()

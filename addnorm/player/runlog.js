@@ -48,6 +48,7 @@ export class RunLog {
     this.recording = recording
     this.isRecording = recording !== undefined
     this.isLocal = recording === null
+    this.isHere = false // whether this browser trains it
     this.beside = false // whether it lies beside the page's runs, which alone the playhead follows
     this.state = INITIAL_STATE
     this.clear()

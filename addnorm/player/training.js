@@ -1,63 +1,74 @@
-// The connection of a page that trains its own runs: an engine in a worker delivers what a server would send.
+// Trains the runs of a page in this browser: an engine in a worker delivers what a server would send of them.
 
 import { fromBase64 } from "./connection.js"
 
+const NO_ENGINE = "what trains in a browser could not be loaded"
 const NO_WORKER = "this browser does not let the page train: it allows no workers here"
 
-export class TrainingConnection {
-  // `engine`: the worker's script, and what it needs; see components/player/engine.py.
-  constructor({ script, kernels, ...given }, onChange) {
-    this.given = { ...given, kernels: fromBase64(kernels) }
+export class BrowserTrainer {
+  // `load` promises the worker's script, and what it needs; see components/player/engine.py. `reworded`: of a message and
+  // the link of its run.
+  constructor(load, onChange, reworded = (message, _link) => message) {
+    this.load = load
     this.onChange = onChange
-    this.connected = true
-    this.isHere = true
-    this.trainer = null
-    this.refusal = ""
-    this.script = URL.createObjectURL(new Blob([script], { type: "text/javascript" }))
+    this.reworded = reworded
+    this.problem = "" // why nothing is trained
+    this.logs = []
+    this.wants = []
+    /** @type {any} what was loaded, once it was */
+    this.given = undefined
+    this.address = "" // of the worker's script
   }
 
-  // Starts a worker for these logs: nothing that one still sends of others may be taken for theirs.
-  hello(_ticket, logs, { wants }) {
+  // Trains these logs, each as far as wanted; while the tab is hidden, not at all.
+  request(logs, wants) {
+    const isSame = logs.length === this.logs.length && logs.every((log, number) => log === this.logs[number])
+    const asked = wants.map((want) => (document.hidden ? 0 : want))
+    if (isSame && String(asked) === String(this.wants)) return
+    this.wants = asked
+    if (isSame) this.worker?.postMessage({ kind: "want", wants: asked })
+    else this.open(logs)
+  }
+
+  async open(logs) {
     this.close()
     this.logs = logs
-    this.wants = wants
+    this.problem = ""
+    for (const log of logs) log.sentences = Object.create(null) // the server's, of the net before training
+    if (!logs.length) return
     try {
-      this.worker = new Worker(this.script)
-      this.worker.onmessage = ({ data }) => this.receive(data)
-      this.worker.onerror = (event) => this.fail(event.message || NO_WORKER)
+      this.given ??= await this.load()
     } catch {
-      return this.fail(NO_WORKER)
+      return this.fail(NO_ENGINE)
     }
-    const links = logs.map(({ link }) => Object.fromEntries(new URLSearchParams(link)))
-    this.worker.postMessage({ kind: "open", links, wants, ...this.given })
-  }
-
-  request({ wants }) {
-    if (String(wants) === String(this.wants)) return
-    this.wants = wants
-    this.worker?.postMessage({ kind: "want", wants })
-  }
-
-  stopRequests() {
-    this.request({ wants: this.logs.map(() => 0) })
-  }
-
-  sendRequest() {}
-
-  // A drawing's net is known here at once; see Connection.
-  ask() {}
-
-  close() {
-    this.worker?.terminate()
+    if (logs !== this.logs) return // the page shows others by now
+    const { script, kernels, ...given } = this.given
+    try {
+      this.address ||= URL.createObjectURL(new Blob([script], { type: "text/javascript" }))
+      const worker = (this.worker = new Worker(this.address))
+      worker.onmessage = ({ data }) => worker === this.worker && this.receive(data)
+      worker.onerror = ({ message }) => worker === this.worker && this.fail(message || NO_WORKER)
+      const links = logs.map(({ link }) => Object.fromEntries(new URLSearchParams(link)))
+      worker.postMessage({ kind: "open", links, wants: this.wants, kernels: fromBase64(kernels), ...given })
+    } catch {
+      this.fail(NO_WORKER)
+    }
   }
 
   receive(message) {
-    this.logs[message.run].receive(message)
+    const log = this.logs[message.run]
+    log.receive(this.reworded(message, log.link))
     this.onChange()
   }
 
   fail(sentence) {
-    this.trainer = { sentence }
+    this.problem = sentence
     this.onChange()
+  }
+
+  close() {
+    this.worker?.terminate()
+    this.worker = undefined
+    this.logs = []
   }
 }

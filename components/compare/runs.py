@@ -13,6 +13,7 @@ from components.charts.parts import scaled_figure
 from components.compare import share
 from components.compare.columns import COLUMNS, LETTERS, NAME, SEEDS
 from components.controls import drive
+from components.player import engine
 from components.player.page import player, playhead
 from components.player.panels import TEXT_NOTE, is_language_model, stack_blocks, text_panel
 from components.shell import compare_link, link, projector, session
@@ -49,16 +50,18 @@ def draw(*, against: bool = False) -> None:
     for sentence in refusals_by_axis.values():
         st.info(sentence)
     logs = {letter: trainer().log(cfg, seeds) for letter, cfg in columns.items()}
-    traces = {letter: log.traces() if log.trained else [] for letter, log in logs.items()}
+    offer = engine.offer(COLUMNS.get(), seeds=seeds, always=drive.trains_in_browsers())
+    here = playhead(NAME, COLUMNS.get(), seeds, offer).here
+    traces = {letter: log.traces() if log.trained and not here else [] for letter, log in logs.items()}
     share.check_digests(traces)
     _draw_findings(logs, traces, seeds, excluded_axes=refusals_by_axis.keys())
     panels = panels_of(COLUMNS.get(), seeds, against=against, excluded_axes=refusals_by_axis.keys())
-    _draw_player(list(columns), panels, seeds)
+    _draw_player(list(columns), panels, seeds, offer)
     if not projector.is_on():
-        share.draw_export(columns, traces, seeds, panels)
+        share.draw_export(columns, traces, seeds, panels, here=here)
 
 
-def _draw_player(letters: list[str], panels: list[Panel], seeds: int) -> None:
+def _draw_player(letters: list[str], panels: list[Panel], seeds: int, offer: dict[str, Any]) -> None:
     configurations = COLUMNS.get()
 
     def open_playground(run: int) -> None:
@@ -74,6 +77,7 @@ def _draw_player(letters: list[str], panels: list[Panel], seeds: int) -> None:
         names=letters,
         start=drive.play_request() or compare_link.play_request(),
         restore=True,
+        here=offer,
         facts=[share.seeds_label(seeds)],
         keys=drive.keys_hint(),
         on_open=open_playground,

@@ -6,6 +6,7 @@ from html import escape
 import streamlit as st
 
 from addnorm.player.declare import Panel
+from components.player import engine
 from components.player.file import player_file
 from components.player.share import download_button, player_download, show_comparison, show_link, torch_version
 from components.shell import compare_link
@@ -22,10 +23,12 @@ KEY = "compare_share"
 SEPARATOR = ","  # between the digests of the columns
 
 
-def draw_export(columns: dict[str, RunConfig], traces: dict[str, list[Trace]], seeds: int, panels: list[Panel]) -> None:
+def draw_export(
+    columns: dict[str, RunConfig], traces: dict[str, list[Trace]], seeds: int, panels: list[Panel], *, here: bool
+) -> None:
     """Draws a folded panel, which computes nothing while closed.
 
-    `traces` holds a trace for each seed of a column, none before its first step.
+    `traces` holds a trace for each seed of a column, none before its first step. `here`: the browser trains the runs.
     """
     if is_hidden("export"):
         return
@@ -45,7 +48,9 @@ def draw_export(columns: dict[str, RunConfig], traces: dict[str, list[Trace]], s
                 player_download("comparison.html", make, configurations, seeds)
                 first_seeds = [trace.first(columns[letter].steps) for letter, (trace, *_) in traces.items()]
                 query["digest"] = SEPARATOR.join(digest_of(trace, torch_version()) for trace in first_seeds)
-        show_link(query, f" {TEXTS('digest')}" if has_numbers else f". {TEXTS('no numbers yet')}")
+        if here:
+            st.info(engine.TEXTS("not exported"))
+        show_link(query, f" {TEXTS('digest')}" if has_numbers else "" if here else f". {TEXTS('no numbers yet')}")
 
 
 def seeds_label(seeds: int) -> str:

@@ -44,6 +44,12 @@ def play_request() -> str:
     return f"{following.code()} {state.played}" if state is not None and state.played else ""
 
 
+def trains_in_browsers() -> bool:
+    """Whether this is a student's screen of a class that trains in its browsers; also while students explore."""
+    state = following.CLASS_STATE.get() if following.code() else None
+    return state is not None and state.in_browsers and not following.CLASS_PROJECTOR.get()
+
+
 def show(cfg: RunConfig) -> bool:
     """Shows the class another net of its playground, if this is a projector that leads it; returns whether it did."""
     if not _leads():

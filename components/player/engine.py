@@ -1,22 +1,31 @@
 """What a page needs to train its runs in the browser: the engine's script and kernels, settings, digits, pictures."""
 
 import gzip
+import json
 import re
 from base64 import b64encode
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from starlette.requests import Request
+from starlette.responses import Response
 
 import addnorm
 from addnorm.findings import ALIKE
 from addnorm.player import joined, sources_of
 from components.charts.tasks import decision_map, digit_mistakes
+from components.shell.assets import CACHE_FOREVER
+from components.shell.player_files import version_of
+from models.content import Texts
 from models.insight import path_outcome as paths
-from models.spec import TASKS
-from models.spec.schema import schema
+from models.spec import TASKS, RunConfig
+from models.spec.schema import browser_refusal, schema
 
+TEXTS = Texts("in_browser")
+MEANING = "glossary?word=trained+in+this+browser"  # address of what it means that a run was
 FOLDER = Path(addnorm.__file__).parent / "engine"
 DIGITS = Path(__file__).parents[2] / "models" / "tasks" / "data" / "digits.csv.gz"
 COMMENT = re.compile(r"^ *//.*\n|^ *\*.*\n|^ */\*\*.*\n", re.MULTILINE)  # a third of what a file carries
@@ -45,6 +54,33 @@ def engine() -> dict[str, Any]:
         "digits": gzip.decompress(DIGITS.read_bytes()).decode("ascii"),
         "pictures": {name: {"figures": figures_of(name), "paths": PATH_WORDS} for name in TASKS},
     }
+
+
+def offer(runs: Sequence[RunConfig], *, seeds: int = 1, always: bool) -> dict[str, Any]:
+    """The `here` of a player's declaration: how a browser trains its runs, or why it does not. See `Playing`."""
+    refusal = TEXTS("several seeds") if seeds > 1 else next(filter(None, map(browser_refusal, runs)), "")
+    return {"engine": f"player/{_version()}/engine.json", "meaning": MEANING, "refusal": refusal, "always": always}
+
+
+def always(meaning: str) -> dict[str, Any]:
+    """The `here` of a page that has the engine in itself. `meaning`: address of what it means."""
+    return {"engine": "", "meaning": meaning, "refusal": "", "always": True}
+
+
+async def serve_engine(request: Request) -> Response:
+    """Serves what an offer promises, to whoever reads gzip, as every browser does. An old page gets it uncached."""
+    is_newest = request.path_params["version"] == _version()
+    headers = {"cache-control": CACHE_FOREVER if is_newest else "no-cache", "content-encoding": "gzip"}
+    return Response(_body(), media_type="application/json", headers=headers)
+
+
+def _version() -> str:
+    return version_of(_body())
+
+
+@cache
+def _body() -> bytes:
+    return gzip.compress(json.dumps(engine(), allow_nan=False, separators=(",", ":")).encode(), mtime=0)
 
 
 def figures_of(task: str) -> list[dict[str, Any]]:

@@ -6,7 +6,7 @@ from typing import Unpack
 from addnorm.player import player_html
 from addnorm.player.declare import Link, Panel, Playing
 from components.player.browser_messages import MAX_ROWS, ShownRecording
-from components.player.engine import engine
+from components.player.engine import always, engine
 from components.player.feed import all_messages
 from components.player.page import RecordingRef, declaration
 from components.player.recordings import RecordingFeed
@@ -50,6 +50,9 @@ def player_file(
         messages += feed.messages()
         if not feed.is_complete:
             options["facts"] = [*options.get("facts", []), f"the first {MAX_BYTES / 1e6:g} MB of the recording"]
+    if trains:
+        options["here"] = always("#results")
+        options["restore"] = True
     main = declaration(runs, without_links(panels), seeds=seeds, **options) | {"name": "file", "ticket": ""}
     above, after = (
         {

@@ -4,7 +4,7 @@ The page does not run again while a run plays: rows come over the player's own c
 the playhead is when it rests.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeGuard, Unpack
 
@@ -61,7 +61,7 @@ def player(
     while the page runs, so that it may switch pages. ValueError if a panel is bound to none of the runs.
     """
     trained = [run for run in runs if isinstance(run, RunConfig)]
-    position = playhead(name, runs, seeds)
+    position = playhead(name, runs, seeds, options.get("here"))
     linked_runs = [panel.target or 0 for panel in panels if isinstance(panel, Link)]
     options.setdefault("reports", "rest")
     first = _first_rows(runs, beside, seeds)
@@ -145,7 +145,7 @@ def declaration(
         seeds=seeds,
         beside=[declared(run) for run in beside],
         messages=json_messages(first),
-        at=(playhead.step, playhead.playing),
+        at=(playhead.step, playhead.playing, True) if playhead.here else (playhead.step, playhead.playing),
         scenes=scenes,
         **options,
     )
@@ -155,15 +155,21 @@ def _link(run: RunConfig | RecordingRef) -> str:
     return key_of(run) if isinstance(run, RunConfig) else f"recording={run.name or ''}"
 
 
-def playhead(name: str, runs: Sequence[RunConfig | RecordingRef], seeds: int = 1) -> Playhead:
+def playhead(
+    name: str, runs: Sequence[RunConfig | RecordingRef], seeds: int = 1, here: Mapping[str, Any] | None = None
+) -> Playhead:
     """The playhead of a player as its connection, or else the page, last reported it.
 
-    It is at step 0 if the last report was about other runs.
+    It is at step 0 if the last report was about other runs. The connection knows nothing of what the browser trains.
+    `here`: what the player is told of that.
     """
     trained = [run for run in runs if isinstance(run, RunConfig)]
-    reported = TICKETS.playhead(owner(name, *trained, seeds=seeds)) or _reported_playhead(name, runs)
+    reported = _reported_playhead(name, runs)
+    if not reported.here:
+        reported = TICKETS.playhead(owner(name, *trained, seeds=seeds)) or reported
     last_step = max((cfg.steps for cfg in trained), default=0)
-    return Playhead(min(max(reported.step, 0), last_step), reported.playing)
+    is_here = here is not None and not here["refusal"] and (here["always"] or reported.here)
+    return Playhead(min(max(reported.step, 0), last_step), reported.playing, is_here)
 
 
 def _reported_playhead(name: str, runs: Sequence[RunConfig | RecordingRef]) -> Playhead:
@@ -175,7 +181,7 @@ def _reported_playhead(name: str, runs: Sequence[RunConfig | RecordingRef]) -> P
     if not (links <= reported_links or reported_links <= links):
         return Playhead()
     step = report.get("step")
-    return Playhead(step if _is_int(step) else 0, report.get("playing") is True)
+    return Playhead(step if _is_int(step) else 0, report.get("playing") is True, report.get("here") is True)
 
 
 def last_scene(name: str) -> int:

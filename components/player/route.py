@@ -23,6 +23,7 @@ from components.player.browser_messages import (
     parse,
 )
 from components.player.drawn_net import measured
+from components.player.engine import serve_engine
 from components.player.feed import RunFeed
 from components.player.news import News
 from components.player.recordings import RecordingFeed
@@ -49,7 +50,11 @@ _measuring: dict[asyncio.AbstractEventLoop, asyncio.Semaphore] = {}
 def routes() -> list[BaseRoute]:
     """The routes of the player's connections and scripts, below the server's base path."""
     base = base_path()
-    return [WebSocketRoute(f"{base}/log", serve_log), Route(f"{base}/player/{{version}}/{{name}}", serve_script)]
+    return [
+        WebSocketRoute(f"{base}/log", serve_log),
+        Route(f"{base}/player/{{version}}/engine.json", serve_engine),
+        Route(f"{base}/player/{{version}}/{{name}}", serve_script),
+    ]
 
 
 async def serve_log(websocket: WebSocket) -> None:

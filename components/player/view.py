@@ -15,7 +15,8 @@ PROFILE_TIMEOUT_SECONDS = 1.5  # how long a page waits for its nets before train
 class View:
     """A page's view of a run: its trace, the row shown, and its log.
 
-    `recorded`: numbers shipped with the app, shown until the trainer has started.
+    `recorded`: numbers shipped with the app, shown until the trainer has started. `here`: the visitor's browser trains
+    the run, and the server has none of its numbers but those before training.
     """
 
     cfg: RunConfig
@@ -23,6 +24,7 @@ class View:
     row: int
     log: RequestedLog | None = None
     recorded: bool = False
+    here: bool = False
 
     @property
     def frame(self) -> Frame | None:
@@ -32,7 +34,7 @@ class View:
     @property
     def is_trained(self) -> bool:
         """Whether there are rows after the net before training."""
-        return self.log is not None and self.log.trained
+        return self.log is not None and self.log.trained and not self.here
 
 
 def view_at(cfg: RunConfig, step: int = 0) -> tuple[View | None, bool]:

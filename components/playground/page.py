@@ -10,7 +10,7 @@ from addnorm.player.declare import Headline, Panel
 from components.controls import drive, form, panel, shown_config
 from components.instruments import draw_instruments
 from components.instruments.panel import INSTRUMENT
-from components.player import drawn_net
+from components.player import drawn_net, engine
 from components.player.page import panels_below, player, playhead
 from components.player.view import View, as_sentence, failure_sentence, view_at
 from components.playground import picture, take_home, tried
@@ -94,16 +94,18 @@ def _draw_fragment() -> bool:
     last_view = VIEW.get()
     if last_view is not None and last_view.cfg != cfg:
         _store_previous(last_view, cfg)
-    position = playhead(NAME, [cfg])
-    view, is_late = view_at(cfg, position.step)
+    offer = engine.offer([cfg], always=drive.trains_in_browsers())
+    position = playhead(NAME, [cfg], here=offer)
+    view, is_late = view_at(cfg, 0 if position.here else position.step)
     others = tried.beside(cfg)
     following = NextStep("")
-    if view is not None and not is_late and not is_hidden("verdict"):
+    if view is not None and not is_late and not position.here and not is_hidden("verdict"):
         following = next_step(view, tried.PREVIOUS.get())
-    _draw_player(cfg, others, position.step, following)
+    _draw_player(cfg, others, position.step, following, offer)
     is_refused = is_late and bool(failure_sentence(cfg))
     if view is None:
         return not is_refused or is_touched
+    view = replace(view, here=position.here)
     VIEW.put(view)
     tried.remember(view)
     take_home.check_digest(view)
@@ -111,13 +113,19 @@ def _draw_fragment() -> bool:
     if not projector.is_on():
         tried.draw(cfg, position.step, _show)
         _draw_panels(cfg, others)
-        is_measuring |= not is_hidden("instruments") and draw_instruments(view, position, NAME)
+        if view.here and not is_hidden("instruments"):
+            st.caption(engine.TEXTS("no instruments"))
+        elif not is_hidden("instruments"):
+            is_measuring |= draw_instruments(view, position, NAME)
     _rerun_for_export(view)
     return ((is_late or is_measuring) and not is_refused) or is_touched
 
 
-def _draw_player(cfg: RunConfig, others: list[Beside], step: int, following: NextStep) -> None:
-    """Draws stack, verdict with the step that follows, player, answers and charts, with `others` over these."""
+def _draw_player(cfg: RunConfig, others: list[Beside], step: int, following: NextStep, offer: dict[str, Any]) -> None:
+    """Draws stack, verdict with the step that follows, player, answers and charts, with `others` over these.
+
+    `offer`: how the browser trains the run.
+    """
     on_projector = projector.is_on()
     fit = AXES_VERSION.get()
     height = projector.STACK_HEIGHT if on_projector else picture.STACK_HEIGHT
@@ -141,6 +149,7 @@ def _draw_player(cfg: RunConfig, others: list[Beside], step: int, following: Nex
         start=drive.play_request() or STARTED.get(),
         stop_loss=STOP_LOSS.get(),
         restore=True,
+        here=offer,
         facts=[f"seed {cfg.seed}, 1 seed"],
     )
     if not on_projector:  # style.css puts it beside the stack

@@ -4,6 +4,7 @@ import streamlit as st
 
 from addnorm.player.declare import Panel
 from components.player import share
+from components.player.engine import TEXTS
 from components.player.file import player_file
 from components.player.view import View
 from components.playground import picture
@@ -37,6 +38,8 @@ def draw_export(cfg: RunConfig, view: View | None) -> None:
     with st.expander("Export and share", icon=":material/download:", key=KEY, on_change="rerun") as panel:
         if panel.open:
             trained_view = view if view is not None and view.cfg == cfg and view.is_trained else None
+            if view is not None and view.here:
+                st.info(TEXTS("not exported"))
             _draw_downloads(cfg, trained_view)
             _draw_link(cfg, trained_view)
             _draw_import()
@@ -45,7 +48,9 @@ def draw_export(cfg: RunConfig, view: View | None) -> None:
 def check_digest(view: View) -> None:
     """Draws whether this run reproduces the digest of numbers in the link, if there is one."""
     digest = st.query_params.get("digest")
-    if digest and view.is_trained:
+    if digest and view.here:
+        st.info(TEXTS("digest"))
+    elif digest and view.is_trained:
         share.show_comparison(compare(digest, view.trace, share.torch_version()))
 
 

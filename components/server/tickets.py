@@ -15,10 +15,11 @@ from models.spec import bounds
 
 @dataclass(frozen=True)
 class Playhead:
-    """The step that a viewer sees, and whether its player plays."""
+    """The step that a viewer sees, whether its player plays, and whether the browser trains the runs."""
 
     step: int = 0
     playing: bool = False
+    here: bool = False
 
 
 @dataclass

@@ -9,13 +9,13 @@ from addnorm.player import FOLDER, PLOTLY, script
 from components.shell.assets import CACHE_FOREVER
 
 
-def _version(body: bytes) -> str:
+def version_of(body: bytes) -> str:
     """The part of an address that changes with the content."""
     return sha256(body).hexdigest()[:12]
 
 
 BODIES = {"player.js": script().encode(), PLOTLY.name: PLOTLY.read_bytes()}
-VERSION, PLOTLY_VERSION = map(_version, BODIES.values())
+VERSION, PLOTLY_VERSION = map(version_of, BODIES.values())
 ADDRESS, PLOTLY_ADDRESS = f"player/{VERSION}/player.js", f"player/{PLOTLY_VERSION}/{PLOTLY.name}"
 SCRIPTS = dict(zip((ADDRESS, PLOTLY_ADDRESS), BODIES.values(), strict=True))
 LOADER = (FOLDER / "loader.js").read_text(encoding="utf-8")

@@ -1,8 +1,7 @@
 // A page of the static edition: the nets of its address, trained in this browser, with the app's controls and links.
 
 import { configOf } from "../../addnorm/engine/config.js"
-import { mountParts, unpack } from "../../addnorm/player/file.js"
-import { TrainingConnection } from "../../addnorm/player/training.js"
+import { connection, mountParts, unpack } from "../../addnorm/player/file.js"
 import { columnsOf, linkOf, settingsOf } from "./address.js"
 import { Form } from "./form.js"
 import { blocksOf, namesOf, overridesOf } from "./nets.js"
@@ -23,25 +22,18 @@ const say = (selector, texts) => {
 }
 
 // Torch's sentences on a net before training, where its numbers are torch's, stand in place of the engine's.
-class ToldConnection extends TrainingConnection {
-  constructor(engine, onChange, told) {
-    super(engine, onChange)
-    this.told = told
-  }
-
-  receive(message) {
-    const told = message.kind === "sentences" && this.told[this.logs[message.run].link]
-    if (!told) return super.receive(message)
-    const [[, own]] = message.sentences.verdict
-    const changes = ([kind, text]) => [
-      kind,
-      [
-        [0, text],
-        [1, kind === "verdict" ? own : ""],
-      ],
-    ]
-    super.receive({ ...message, sentences: Object.fromEntries(Object.entries(told).map(changes)) })
-  }
+const rewordedBy = (toldOf) => (message, link) => {
+  const told = message.kind === "sentences" && toldOf[link]
+  if (!told) return message
+  const [[, own]] = message.sentences.verdict
+  const changes = ([kind, text]) => [
+    kind,
+    [
+      [0, text],
+      [1, kind === "verdict" ? own : ""],
+    ],
+  ]
+  return { ...message, sentences: Object.fromEntries(Object.entries(told).map(changes)) }
 }
 
 class Page {
@@ -49,7 +41,7 @@ class Page {
     this.main = main
     this.given = given // by pages/static.py
     this.schema = engine.schema
-    this.host = { connect: (onChange) => new ToldConnection(engine, onChange, given.told) }
+    this.host = { connect: () => connection, engine: async () => engine, reworded: rewordedBy(given.told) }
     this.norm = this.schema.fields.norm.default // what a net that had none gets
     this.target = ALL
     this.isCompare = given.page === "compare"

@@ -42,6 +42,7 @@ CLASS_PARAMETER = following.KEY
 KEY_PARAMETER = "key"
 # Keys of widgets.
 PASSWORD_WIDGET = "teacher_password"
+IN_BROWSERS_WIDGET = "teacher_in_browsers"
 PLAN_WIDGET = "teacher_plan"
 STOP_WIDGET = "teacher_shown"
 PREPARED_WIDGET = "teacher_prepared"
@@ -92,6 +93,7 @@ def _draw_opening() -> tuple[str, str]:
     if class_password():
         tip = TEXTS("password")
         st.text_input("Password", key=PASSWORD_WIDGET, type="password", max_chars=MAX_PASSWORD_CHARS, help=tip)
+    st.checkbox(TEXTS("in browsers"), key=IN_BROWSERS_WIDGET, help=TEXTS("in browsers help"))
     st.button(
         "Open a class", key="teacher_open", icon=":material/groups:", type="primary", on_click=_open, args=(new_class,)
     )
@@ -136,7 +138,10 @@ def _open(new_class: str) -> None:
     if not hmac.compare_digest(password.encode(), class_password().encode()):
         TEACHER_REFUSED.put(TEXTS("wrong password"))
         return
-    code, key, refusal = classes.board().open(visitor.address(), new_class, visitor.visitor_id())
+    in_browsers = session.widget_value(IN_BROWSERS_WIDGET) is True
+    code, key, refusal = classes.board().open(
+        visitor.address(), new_class, visitor.visitor_id(), in_browsers=in_browsers
+    )
     TEACHER_REFUSED.put(refusal)
     if not refusal:
         TEACHER_CLASS.put((code, key))

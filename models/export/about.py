@@ -16,7 +16,7 @@ IN_BROWSER = (
     "five digits, until rounding decides the sign of a ReLU's input; for a verdict on them, open the run in the app."
 )
 PAGE = """{reading}
-<h2>Results</h2>
+<h2 id="results">Results</h2>
 <ul>{findings}</ul>
 <h2>What one block does</h2>
 <pre>{code}</pre>

@@ -61,6 +61,7 @@ class ClassState:
 
     `loose`: students browse freely. `led` counts the teacher's moves, `version` all changes visible on the class's
     pages; `played` is the version since which all screens train this stop, or 0.
+    `in_browsers`: students' browsers train what the playground and Compare show them.
     `answered`: guesses of connected students at each question of the stop. `here`: connected students; `gone`: those
     who have answered and are not connected. `seconds`: since the stop is shown.
     """
@@ -73,6 +74,7 @@ class ClassState:
     led: int
     version: int
     played: int
+    in_browsers: bool
     answered: tuple[int, ...] = ()
     here: int = 0
     gone: int = 0
@@ -117,6 +119,7 @@ class _Class:
     at: int = 0
     stop: str = DEFAULT_PLAN[0]
     loose: bool = False
+    in_browsers: bool = False
     text: str = ""
     shown: float = 0.0
     revealed: dict[str, Result] = field(default_factory=dict)
@@ -132,7 +135,7 @@ class _Class:
 
     def to_json(self) -> dict[str, Any]:
         """The class without people and without what can be undone."""
-        names = ("seen", "plan", "text", "at", "stop", "shown", "loose", "led", "version", "used")
+        names = ("seen", "plan", "text", "at", "stop", "shown", "loose", "led", "version", "used", "in_browsers")
         options = {
             question: {member: option for member, (option, _) in guesses.items()}
             for question, guesses in self.guesses.items()
@@ -167,6 +170,7 @@ class _Class:
             at=min(max(int(saved["at"]), 0), len(plan) - 1),
             stop=stop,
             loose=bool(saved["loose"]),
+            in_browsers=bool(saved.get("in_browsers")),
             revealed={
                 stop: _result(result, now)
                 for option, result in saved["revealed"].items()
@@ -283,11 +287,14 @@ class Board:
 
     # --- the teacher ---
 
-    def open(self, address: str = "", preferred_code: str = "", person: str = "") -> tuple[str, str, str]:
+    def open(
+        self, address: str = "", preferred_code: str = "", person: str = "", *, in_browsers: bool = False
+    ) -> tuple[str, str, str]:
         """Opens a class; returns its code, its key and "", or "", "" and the reason for a refusal.
 
         When its address has as many as it may, the one without students and guesses whose opener has most gives way.
         `preferred_code`: used if it is free. The key is always drawn here: whoever made a link would know a key in it.
+        `in_browsers`: as in ClassState.
         """
         opener = self._address_digest(address), person
         with self._lock:
@@ -313,7 +320,9 @@ class Board:
             while not is_valid_code(code) or code in taken:
                 code = new_code()
             key = secrets.token_urlsafe(9)
-            self._classes[code] = _Class(_key_digest(key), opener, self._clock(), shown=self._clock())
+            self._classes[code] = _Class(
+                _key_digest(key), opener, self._clock(), shown=self._clock(), in_browsers=in_browsers
+            )
             event("class_opened", classes=len(self._classes))
             self._changed(code)
             return code, key, ""
@@ -515,6 +524,7 @@ class Board:
                 led=class_.led,
                 version=class_.version,
                 played=class_.played,
+                in_browsers=class_.in_browsers,
                 answered=tuple(self._answered(class_).values()),
                 here=len({*class_.students.values()}),
                 gone=len(guessers - {*class_.students.values()}),

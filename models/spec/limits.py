@@ -26,7 +26,9 @@ VARIABLES: dict[str, Variable] = {
         "last digits of a run differ from what other servers compute.",
     ),
     "PLAYGROUND_PLACES": Variable(
-        "runs", 64, 1, 256, "runs", "Runs that are trained in turns. Further ones wait, and the page shows their place."
+        "runs", 64, 1, 256, "runs",
+        "Runs that are trained in turns. Further ones wait; the page shows their place, and offers to train in the "
+        "browser.",
     ),
     "PLAYGROUND_MEMORY": Variable(
         "memory", 1000, 16, 1e6, "MB",

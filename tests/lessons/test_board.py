@@ -87,7 +87,7 @@ def key(board: Board) -> str:
 
 def opened(board: Board, code: str, address: str = "") -> str:
     """Opens a class that is shown LESSON; its key."""
-    got, key, refusal = board.open(address, code)
+    got, key, refusal = board.open(address, code, in_browsers=True)
     assert (got, bool(key), refusal) == (code, True, "")
     board.show(code, key, LESSON)
     return key
@@ -299,6 +299,8 @@ def test_a_class_outlives_a_restart_with_all_but_addresses_and_its_key_in_plain(
     after = Board(clock)
     after.persist_to(file)
     assert after.state_of(CODE) == board.state_of(CODE)
+    assert (state := after.state_of(CODE)) is not None
+    assert state.in_browsers
     assert (after.results(CODE), after.plan_text(CODE, key)) == (board.results(CODE), board.plan_text(CODE, key))
     assert after.plan_text(CODE, "wrong") == ""
     assert (after.counts(CODE, LESSON), after.guess_of(CODE, LESSON, "one")) == (board.counts(CODE, LESSON), FIRST)

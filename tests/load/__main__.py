@@ -9,6 +9,7 @@ from tests.load import classroom, controls, eye, first_chart, lecture, redraws, 
 
 PARTS = {
     "classroom": classroom.classroom,
+    "own runs": classroom.own_runs,
     "controls": controls.controls,
     "startup": controls.startup,
     "browser": first_chart.browser,

@@ -163,6 +163,51 @@ def preset(sessions: int, seconds: float, gap: float, query: str) -> list[Figure
 
 
 CLAIM = "norm-alone"
+
+
+def own_runs(sessions: int = 60, gap: float = 0.2, query: str = "steps=200") -> list[Figure]:
+    """A class whose students explore, a run each, trained by the server and in their browsers: what that costs it."""
+    return [figure for here in (False, True) for figure in _own_runs(sessions, gap, query, here=here)]
+
+
+def _own_runs(sessions: int, gap: float, query: str, *, here: bool) -> list[Figure]:
+    async def measure(server: Server) -> list[Figure]:
+        async with Viewer(server.url, "teacher") as desk, AsyncExitStack() as stack:
+            await desk.settled()
+            if here:
+                await desk.turn("Students' runs train", True)
+            for button in ("Open a class", "Let students explore"):
+                await desk.settled()
+                await desk.press(button)
+            await desk.settled()
+            (code,) = parse_qs(desk.query)["class"]
+            server.wait_for(b'"ready"')
+            before = server.served_seconds(), server.processor_seconds()
+            people = Crowd(server)
+            for seed in range(sessions):
+                student = Pupil(server.url, PAGE, f"{query}&seed={seed}&class={code}")
+                people.viewers.append(await stack.enter_async_context(student))
+                await asyncio.sleep(gap)
+            for student in people.viewers:
+                await student.ready()
+                student.train()
+            for student in people.viewers:
+                await student.until(lambda one=student: one.step == one.player.last, "the end of the run", 600)  # type: ignore[misc]
+                await student.rested()
+            page, steps = (
+                (now - then) / sessions
+                for now, then in zip((server.served_seconds(), server.processor_seconds()), before, strict=True)
+            )
+        what = f"{sessions} trained {'in their browsers' if here else 'by the server'}"
+        note = f"{page:.2g} s for pages and rows, {steps:.2g} s for steps"
+        return [
+            Figure(f"processor seconds a student, {what}", page + steps, "s", note=note),
+            Figure(f"errors, {what}", len(people.problems), at_most=0, note="; ".join(people.problems[:1])),
+        ]
+
+    return with_server(measure)
+
+
 PLAN = f"start,vanishing,normalization,compare,claims?claim={CLAIM},playground"
 GUESS = "a guess"
 LED = (  # what the teacher presses, and what every student reads then

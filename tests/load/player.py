@@ -50,8 +50,16 @@ class Player(Logs):
         return [str(run["link"]) for run in self.data.get("runs", [])]
 
     @property
+    def here(self) -> bool:
+        """Whether the browser trains the runs, and asks the server for nothing."""
+        here = self.data.get("here") or {"always": False}
+        return bool(here["always"] and not here["refusal"])
+
+    @property
     def there(self) -> int:
         """The step that all of its runs have reached; those that are over hold nobody back."""
+        if self.here:
+            return self.last
         going = [came for came in self.runs if not came.over] or self.runs
         ends = [max(0, len(came.rows) - 1) for came in going]
         return min(ends) if any(not came.over for came in self.runs) else max(ends, default=0)
@@ -76,6 +84,8 @@ class Player(Logs):
             self.runs = [Came() for _ in data["runs"]]
             self.head, self.playing, self.told = 0, False, (0, False)
         self.draw(data["messages"])
+        if self.here:
+            return
         if not before:
             self._spawn(self._hold())
         elif fresh or before["ticket"] != data["ticket"]:
@@ -87,6 +97,9 @@ class Player(Logs):
         if self.head >= self.last or (self.over and self.head >= self.there):
             self.head = 0
         self.playing = True
+        if self.here:
+            self.head, self.playing = self.last, False
+            return
         self._move()
         self._spawn(self._wish())
 

@@ -293,7 +293,8 @@ class Viewer:
             if place == player.told or reports == "never" or moves or not self._connected:
                 continue
             player.told, told_at = place, now
-            said = {"at": {"step": player.head, "playing": player.playing, "runs": player.links}}
+            at = {"step": player.head, "playing": player.playing, "here": player.here, "runs": player.links}
+            said = {"at": at}
             shown = self.component()
             state = WidgetState(id=shown.element.bidi_component.id, json_value=json.dumps(said))
             self._states[state.id] = state

@@ -36,7 +36,7 @@ from tests.app_page import (
     sound,
     unfolded,
 )
-from tests.player_page import declared, logs, panels, rests, says
+from tests.player_page import declared, following, logs, panels, rests, says
 
 PAGES = sorted(path.name for path in (ROOT / "pages").glob("*.py") if path.name != "navigation.py")
 
@@ -552,3 +552,20 @@ def test_the_gain_that_keeps_the_mean_square_is_set_by_a_press() -> None:
     assert page.button(key="keep_gain").label == "Keep the signal level: 1.189"
     page.button(key="keep_gain").click()
     assert configuration(sound(page.run())).init_gain == 1.189
+
+
+def test_what_a_browser_trains_gets_no_verdict() -> None:
+    page = rests(playground(**SMALL), 5)
+    assert following(page)
+    at = {"step": 5, "playing": False, "here": True, "runs": [run["link"] for run in declared(page)["runs"]]}
+    for forged in ("true", 1, [True]):
+        says(page, {"at": at | {"here": forged}})
+        assert declared(page)["at"] == [5, False]
+    says(page, {"at": at})
+    assert declared(page)["at"] == [5, False, True]
+    assert following(page) == ""
+    page.session_state["take_home"] = True
+    sound(page.run())
+    assert [one.label for one in page.get("download_button")] == [
+        "Configuration (JSON)", "Script (PyTorch)", "HTML file that trains"
+    ]  # fmt: skip

@@ -4,6 +4,7 @@ they are computed, requests, tickets, and whoever behaves badly.
 
 import asyncio
 import base64
+import gzip
 import json
 import os
 import socket
@@ -13,6 +14,7 @@ from contextlib import ExitStack, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from urllib.request import urlopen
 
 import numpy as np
 import pytest
@@ -24,7 +26,7 @@ from starlette.applications import Starlette
 from starlette.websockets import WebSocketState
 from websockets.exceptions import ConnectionClosed
 
-from components.player import recordings, route
+from components.player import engine, recordings, route
 from components.player.browser_messages import Ask, Hello, Request, decode, parse
 from components.server.connection import REFUSED
 from components.server.tickets import TICKETS, Tickets
@@ -222,6 +224,17 @@ def test_many_drags_at_once_leave_threads_to_others(url: str, monkeypatch: pytes
             is_free.set()
         for page in pages:
             assert answered(page)["asked"] == 1
+
+
+def test_an_offer_leads_to_what_trains_in_a_browser(url: str) -> None:
+    offer, root = engine.offer([SMALL], always=False), url.replace("ws:", "http:").removesuffix("log")
+    assert (offer["refusal"], offer["always"]) == ("", False)
+    for address, cached in ((offer["engine"], "immutable"), ("player/old/engine.json", "no-cache")):
+        with urlopen(root + address) as answer:
+            assert json.loads(gzip.decompress(answer.read())) == json.loads(json.dumps(engine.engine()))
+            assert cached in answer.headers["cache-control"]
+    for cfg, seeds, said in ((replace(SMALL, optimizer="muon"), 1, "muon"), (SMALL, 2, "Several seeds")):
+        assert said in engine.offer([SMALL, cfg], seeds=seeds, always=True)["refusal"]
 
 
 # --- requests ---
@@ -481,4 +494,5 @@ def test_a_folder_that_does_not_answer_stalls_nobody_else_and_is_read_when_it_do
 def test_the_routes_stand_below_the_servers_base_path(monkeypatch: pytest.MonkeyPatch, base: str, below: str) -> None:
     monkeypatch.setattr(st, "get_option", lambda name: base if name == "server.baseUrlPath" else None)
     paths = [one.path for one in route.routes()]  # type: ignore[attr-defined]
-    assert paths == [f"{below}/log", f"{below}/player/{{version}}/{{name}}"]
+    scripts = f"{below}/player/{{version}}"
+    assert paths == [f"{below}/log", f"{scripts}/engine.json", f"{scripts}/{{name}}"]
