@@ -39,7 +39,7 @@ plotly:
 # The inner loops of the engine in a browser, after a change of kernels.ts.
 kernels:
 	cd addnorm/engine && npx --yes -p assemblyscript@0.28.9 asc kernels.ts -o kernels.wasm -O3 --noAssert \
-		--enable simd --runtime stub --use abort= && sha256sum kernels.ts kernels.wasm > SHA256SUMS
+		--enable simd --runtime stub --use abort= --initialMemory 8192 && sha256sum kernels.ts kernels.wasm > SHA256SUMS
 
 bench:
 	python -m benchmarks

@@ -2,6 +2,7 @@
 // Sizes of rows and all steps are in bytes.
 
 const PANEL = memory.data(1 << 17) // eight columns of at most 4096 numbers
+export const end = PANEL + (1 << 17) // from here on the memory is the net's
 
 // @ts-ignore: decorator
 @inline function plusTimes(sum: v128, factor: usize, right: v128): v128 {

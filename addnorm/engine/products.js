@@ -1,11 +1,8 @@
 // The inner loops of a net on float32 numbers by rows: WebAssembly with SIMD where it reaches them, else plain JavaScript.
 
-const PAGE = 2 ** 16 // bytes
-const PAGES = 2 ** 13 // half a gigabyte, of which a browser fills what is used
-
 /** @type {any} */
 let kernels = null // the exports of kernels.wasm
-let memory = new ArrayBuffer(0) // theirs
+let memory = new ArrayBuffer(0) // theirs: half a gigabyte, of which a browser fills what is used, since it slows once it grows
 let free = 0 // its first free byte
 let one = new Float32Array([1])
 
@@ -14,7 +11,7 @@ export const useKernels = (bytes) => {
   memory = new ArrayBuffer(0)
   try {
     kernels = new WebAssembly.Instance(new WebAssembly.Module(bytes)).exports
-    free = kernels.memory.grow(PAGES) * PAGE
+    free = kernels.end.value
     memory = kernels.memory.buffer
   } catch {}
   one = numbers(1).fill(1)
