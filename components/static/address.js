@@ -32,7 +32,7 @@ const plain = (value) =>
 // The value that a text stands for, a number clamped to its range; undefined if it stands for none.
 const valueIn = (text, { types, choices, rules, low, high }, booleans) => {
   if (choices) return choices.find((choice) => slug(choice) === slug(text))
-  if (types.includes("bool")) return booleans[text.toLowerCase()]
+  if (types.includes("bool")) return Object.entries(booleans).find(([word]) => word === text.toLowerCase())?.[1]
   if (rules.includes(text)) return text
   const number = floatOf(text.slice(0, MAX_NUMBER))
   if (!Number.isFinite(number)) return undefined

@@ -1,6 +1,9 @@
 """The static edition: its controls, presets and links are the app's, and its nets are drawn as the app draws them."""
 
+import base64
+import gzip
 import json
+import re
 import subprocess
 from typing import Any
 from urllib.parse import urlencode
@@ -13,13 +16,15 @@ from components.player.panels import stack_blocks
 from components.playground.presets import PRESETS
 from components.shell import compare_link
 from components.start.cells import CELLS
+from models.service.recorded import RECORDED_CONFIGS, recorded_log
 from models.spec import ARRANGEMENTS, RunConfig, knobs
 from models.spec.schema import TAKEN, browser_refusal, schema
-from pages.static import CONTROLS, FOLDER, control, links, pages
+from pages.static import CONTROLS, FOLDER, links, pages
 from tests.drawn import NODE
 from tests.spec.test_query import keys, numbers, words
 from tests.strategies import configs
 
+MAX_BYTES = 1.3e6
 ASKED = """
 import { columnsOf, linkOf, settingsOf } from "FOLDER/address.js"
 import { blocksOf } from "FOLDER/nets.js"
@@ -50,6 +55,7 @@ WRONG = [
         "clip": "1.5",
         "depth": "3.5",
     },
+    {"residual": "constructor", "affine": "__proto__", "__proto__": "1", "arrangement": "toString", "constructor": "2"},
     {"batch": "1", "norm": "batch norm", "overrides": "1.norm.none"},
     {"batch": "1", "overrides": "1-3.norm.batch norm"},
     {"arrangement": "Mix-LN", "depth": "9"},
@@ -150,25 +156,55 @@ def test_exceptions_that_make_no_sense_are_ignored(text: str) -> None:
     assert notes[0].endswith(": overrides ignored")
 
 
-def test_every_control_is_made_of_the_apps_knob() -> None:
-    for name in CONTROLS:
+@pytest.fixture(scope="module")
+def written() -> dict[str, str]:
+    """The pages, with the logs that the app has of their nets before training."""
+    return pages([log for cfg in RECORDED_CONFIGS if (log := recorded_log(cfg)) is not None], "https://app.example")
+
+
+def data_of(html: str) -> dict[str, Any]:
+    """What a page's script is given."""
+    compressed = re.findall(r'<script type="application/gzip">([^<]*)<', html)
+    return dict(json.loads(gzip.decompress(base64.b64decode(compressed[0])))[0])
+
+
+def test_every_control_is_made_of_the_apps_knob(written: dict[str, str]) -> None:
+    made = {one["name"]: one for one in data_of(written["playground"])["controls"]}
+    assert list(made) == list(CONTROLS)
+    for name, one in made.items():
         types, knob = knobs()[name]
-        one = control(name, types, knob)
         assert (one["label"], one["help"], one["low"], one["high"]) == (knob.label, knob.help, knob.low, knob.high)
+        assert (one["control"], tuple(one["stops"])) == (knob.control, knob.stops)
         assert one["types"] == [kind.__name__ for kind in types]
-        assert tuple(one["stops"]) == knob.stops
         if knob.choices is not None:
-            taken = TAKEN.get(name, tuple(knob.choices))
-            assert one["choices"] == [choice for choice in knob.choices if choice in taken]
+            assert one["choices"] == [choice for choice in knob.choices if choice in TAKEN.get(name, knob.choices)]
             assert len(one["choices"]) > 1
+    assert data_of(written["compare"])["controls"][1:] == list(made.values())
 
 
-def test_the_presets_and_the_nets_of_start_are_the_apps() -> None:
-    html = pages([])
+def test_the_presets_and_the_nets_of_start_are_the_apps(written: dict[str, str]) -> None:
     offered = {name: cfg for name, cfg in PRESETS.items() if not browser_refusal(cfg)}
     assert len(offered) > 3
     for name, cfg in offered.items():
-        assert f'<a href="playground.html?{urlencode(cfg.to_query())}">{name}</a>' in html["playground"].replace(
-            "&amp;", "&"
-        )
-    assert {cell.cfg for cell in CELLS} == set(offered.values())
+        link = f'<a href="playground.html?{urlencode(cfg.to_query())}">{name}</a>'
+        assert link in written["playground"].replace("&amp;", "&")
+    assert data_of(written["index"])["nets"] == [urlencode(cell.cfg.to_query()) for cell in CELLS]
+
+
+def test_a_preset_has_the_words_that_torch_recorded(written: dict[str, str]) -> None:
+    told = data_of(written["playground"])["told"]
+    for cfg in (cfg for cfg in PRESETS.values() if not browser_refusal(cfg)):
+        log = recorded_log(cfg)
+        assert log is not None
+        sentences = {kind: text for kind, ((_, text),) in log.sentences(0, 1).items()}
+        assert told[urlencode(cfg.to_query())] == sentences
+        assert sentences["brief"]
+
+
+def test_a_page_is_small_and_its_policy_strict(written: dict[str, str]) -> None:
+    for html in written.values():
+        assert len(html.encode()) < MAX_BYTES
+        scripts = html.partition("script-src")[2].partition(";")[0]
+        assert "unsafe-inline" not in scripts
+        assert "default-src 'none'" in html
+        assert not re.search(r'\b(src|href)="(https?:)?//', html)
