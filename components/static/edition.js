@@ -21,6 +21,9 @@ const say = (selector, texts) => {
   find(selector).hidden = !texts.length
 }
 
+// The exceptions of a net's blocks, whatever else the engine refuses of it.
+const exceptionsOf = ({ depth, overrides }, schema) => configOf({ depth: String(depth), overrides }, schema)
+
 // Torch's sentences on a net before training, where its numbers are torch's, stand in place of the engine's.
 const rewordedBy = (toldOf) => (message, link) => {
   const told = message.kind === "sentences" && toldOf[link]
@@ -80,10 +83,10 @@ class Page {
   // Sets fields, as texts of a link, and writes the address.
   set(texts) {
     const notes = []
-    const { schema, given, links } = this
+    const { schema, given } = this
     this.columns = this.columns.map((column, index) => {
       if (this.isCompare && ![ALL, LETTERS[index]].includes(this.target)) return column
-      const overrides = overridesOf(configOf(linkIn(links[index]), schema), +(texts.depth ?? column.depth))
+      const overrides = overridesOf(exceptionsOf(column, schema), +(texts.depth ?? column.depth))
       const read = settingsOf({ ...linkOf({ ...column, overrides }, given.links), ...texts }, schema, given.links)
       notes.push(...read.notes)
       return read.settings
@@ -209,7 +212,7 @@ class Page {
   // Takes the net that its drawing asks for.
   redraw({ depth, residual, norm, out, asked }) {
     this.heard = asked
-    const overrides = overridesOf(configOf(linkIn(this.links[0]), this.schema), depth, out)
+    const overrides = overridesOf(exceptionsOf(this.columns[0], this.schema), depth, out)
     this.set({ depth: String(depth), residual: String(residual), norm: norm ? this.norm : "none", overrides })
   }
 

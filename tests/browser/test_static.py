@@ -1,5 +1,6 @@
 """The static edition: a folder behind a plain file server, and opened from a disk, trains nets without the app."""
 
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -165,8 +166,11 @@ def test_a_wrong_link_is_mended_and_a_strange_net_refused(opens: Any) -> None:
             f"{sentence} is not trained in a browser; the app trains it."
         )
         expect(strange.locator("main")).to_be_hidden()
+        sets(strange, "Depth", "3")
+        expect(strange).to_have_url(re.compile("depth=3"))
+        expect(strange.locator("main")).to_be_hidden()
         expect(strange.get_by_role("link", name="Open in the app")).to_have_attribute(
-            "href", f"{APP}/playground?{query}"
+            "href", re.compile(f"^{APP}/playground\\?.*depth=3")
         )
 
 
