@@ -93,7 +93,7 @@ def _draw_findings(
     playhead's step; it is left out.
     """
     step = playhead(NAME, COLUMNS.get(), seeds).step
-    has_step = {letter: log.trained and (log.length > step or log.done) for letter, log in logs.items()}
+    has_step = {letter: traces[letter] and (log.length > step or log.done) for letter, log in logs.items()}
     reached = {letter: column_traces for letter, column_traces in traces.items() if has_step[letter]}
     if is_hidden("verdict") or len(reached) < 2:
         st.empty()  # clears a sentence about other columns

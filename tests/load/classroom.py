@@ -165,7 +165,7 @@ def preset(sessions: int, seconds: float, gap: float, query: str) -> list[Figure
 CLAIM = "norm-alone"
 
 
-def own_runs(sessions: int = 60, gap: float = 0.2, query: str = "steps=200") -> list[Figure]:
+def own_runs(sessions: int = 60, gap: float = 0.2, query: str = "steps=100") -> list[Figure]:
     """A class whose students explore, a run each, trained by the server and in their browsers: what that costs it."""
     return [figure for here in (False, True) for figure in _own_runs(sessions, gap, query, here=here)]
 
@@ -192,7 +192,7 @@ def _own_runs(sessions: int, gap: float, query: str, *, here: bool) -> list[Figu
                 await student.ready()
                 student.train()
             for student in people.viewers:
-                await student.until(lambda one=student: one.step == one.player.last, "the end of the run", 600)  # type: ignore[misc]
+                await student.until(lambda one=student: one.step == one.player.last, "the end of the run", 1800)  # type: ignore[misc]
                 await student.rested()
             page, steps = (
                 (now - then) / sessions

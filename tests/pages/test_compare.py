@@ -402,6 +402,17 @@ def test_columns_are_added_and_changed_alone() -> None:
     assert "At step" not in words(page)
 
 
+def test_what_a_browser_trains_is_not_ranked() -> None:
+    page = rests(compare(**columns({}, {"residual": False})))
+    assert "At step 30," in words(page)
+    links = [run["link"] for run in declared(page)["runs"]]
+    says(page, {"at": {"step": 30, "playing": False, "here": True, "runs": links}})
+    assert "At step" not in words(page)
+    page.session_state["compare_share"] = True
+    assert "the server has no numbers of it" in words(sound(page.run()))
+    assert [one.label for one in page.get("download_button")] == ["Configurations (JSON)"]
+
+
 def test_a_comparison_that_another_page_starts_is_started_by_a_word_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
     page = compare(**columns({}, {"residual": False}))
     said = [declared(page)["start"]]
