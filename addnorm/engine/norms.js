@@ -76,8 +76,8 @@ class Standard extends Norm {
       let [mean, variance] = [0, 0]
       if (usesRunning) [mean, variance] = [this.runningMean[group], this.runningVariance[group]]
       else {
-        for (let i = start; i < end; i += step) mean += centres * x[i]
-        mean /= size
+        for (let i = start; i < end; i += step) mean += x[i]
+        mean *= centres / size
         for (let i = start; i < end; i += step) variance += (x[i] - mean) * (x[i] - mean)
         variance = Math.fround(variance / size) // overflows where torch's does
       }
@@ -106,7 +106,8 @@ class Standard extends Norm {
       }
       mean *= centres / size
       along /= size
-      for (let i = start; i < end; i += step) g[i] = inverse[group] * (g[i] - mean - unit[i] * along)
+      const factor = inverse[group]
+      for (let i = start; i < end; i += step) g[i] = factor * (g[i] - mean - unit[i] * along)
     }
     return g
   }
