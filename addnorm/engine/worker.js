@@ -43,12 +43,7 @@ class Trained {
     const frames = told.flatMap(({ events }) => events.filter(({ kind }) => kind === "frame"))
     if (frames.length)
       this.post({ kind: "frames", seed: 0, frames: frames.map(({ frame }) => frameMessage(frame, this.pictures)) })
-    const rows = new Float32Array(told.reduce((sum, { row }) => sum + row.length, 0))
-    let at = 0
-    for (const { row } of told) {
-      rows.set(row, at)
-      at += row.length
-    }
+    const rows = Float32Array.from(told.flatMap(({ row }) => [...row]))
     this.post({ kind: "rows", start, count: told.length, data: new Uint8Array(rows.buffer) })
     const rate = this.busy ? Number(((1000 * this.run.length) / this.busy).toPrecision(2)) : 0
     this.post(stateOf(this.run, DEVICE, rate))
