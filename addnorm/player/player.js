@@ -30,7 +30,7 @@ const REFRESH_SECONDS = 10 // between status updates of a growing recording with
 const PROJECTOR_FONT = 20 // pixels: the font size of the page for which projector scales are declared
 const BEHIND_SECONDS = 2 // within which the page follows a net that its drawing asked for
 const FRAME_SECONDS = 0.04 // for drawing in a frame; panels not drawn by then wait for the next frame
-const SHARED_FRAME_SECONDS = 0.004 // the same where the page trains its runs, whose worker and whose pictures share the cores
+const SHARED_FRAME_SECONDS = 0.004 // the same while a run plays that the page trains, whose worker takes a core
 const PANELS = {
   chart: Chart,
   stack: StackPanel,
@@ -643,7 +643,7 @@ class Player {
   draw(moment) {
     const moves = moment.playing || moment.time - this.movedAt < SETTLED_SECONDS
     const due = [...this.stale].filter((panel) => !(moves && panel.away))
-    const most = this.trainsHere ? SHARED_FRAME_SECONDS : FRAME_SECONDS
+    const most = this.trainsHere && moment.playing ? SHARED_FRAME_SECONDS : FRAME_SECONDS
     for (const panel of due) {
       this.stale.delete(panel)
       if (panel.draw(moment, this.plotly, this.theme) === AGAIN) this.stale.add(panel)
