@@ -18,8 +18,12 @@ from models.spec import RunConfig
 from models.training import Run
 from tests.browser.chromium import MISSING, chromium
 
-# Shapes (depth, width), and how many times torch's steps a second the engine should reach.
-SHAPES = {(16, 32): 3.0, (32, 64): 1.2}
+# Nets, and how many times torch's steps a second the engine should reach.
+NETS = {
+    RunConfig(depth=16, width=32, device="cpu", steps=5000): 3.0,
+    RunConfig(depth=32, width=64, device="cpu", steps=5000): 1.2,
+    RunConfig(net="transformer", device="cpu", steps=5000): None,
+}
 ROUNDS, STEPS = 12, 20  # of each engine in turn
 LONG = 3000  # steps of a run whose memory is bounded
 # Milliseconds until a worker has sent so many rows of a run.
@@ -70,18 +74,17 @@ def browser(rounds: int = ROUNDS, steps: int = STEPS, long: int = LONG) -> Itera
         if chrome is None:
             yield Figure("steps a second over torch's", None, note=MISSING)
             return
-        for (depth, width), goal in SHAPES.items():
-            cfg = RunConfig(depth=depth, width=width, device="cpu", steps=5000)
+        for cfg, goal in NETS.items():
             yield _steps(chrome.new_page(), cfg, goal, rounds, steps)
         file = Path(folder) / "page.html"
         file.write_text(page, encoding="utf-8")
         yield from _page(chrome.new_page(), file, long)
 
 
-def _steps(tab: Any, cfg: RunConfig, goal: float, rounds: int, steps: int) -> Figure:
+def _steps(tab: Any, cfg: RunConfig, goal: float | None, rounds: int, steps: int) -> Figure:
     run = Run(cfg)
     tab.goto("about:blank")
-    tab.evaluate(OPEN, [engine(), [cfg.to_query()]])
+    tab.evaluate(OPEN, [engine(cfg.task), [cfg.to_query()]])
     ours, torchs = [], []
     for number in range(rounds):
         ours.append(tab.evaluate(TRAIN, (number + 1) * steps) / steps)
@@ -90,7 +93,7 @@ def _steps(tab: Any, cfg: RunConfig, goal: float, rounds: int, steps: int) -> Fi
         torchs.append(1e3 * (time.perf_counter() - began) / steps)
     tab.close()
     note = f"best of {rounds}: {min(ours):.2f} ms a step here, {min(torchs):.2f} torch"
-    name = f"steps a second over torch's, {cfg.depth} x {cfg.width}"
+    name = f"steps a second over torch's, {cfg.net} of {cfg.depth} x {cfg.width}"
     return Figure(name, min(torchs) / min(ours), "times", at_least=goal, note=note)
 
 

@@ -27,28 +27,30 @@ from models.content import Texts
 from models.runlog import RunLog
 from models.service.client import key_of
 from models.spec import ARRANGEMENTS, RunConfig, knobs
+from models.spec import TASKS as SHAPES
 from models.spec.arrangements import arranged_fields
 from models.spec.knob import Knob
 from models.spec.pairings import PAIRINGS, incomparable_charts
 from models.spec.query import BOOLEANS, PAGE_KEYS
 from models.spec.rules import repairs
-from models.spec.schema import TAKEN, browser_refusal
+from models.spec.schema import TAKEN, browser_refusal, schema
 
 TEXTS = Texts("static")
 FOLDER = Path(static.__file__).parent
 MODULES = sources_of(FOLDER) | {"config": sources_of(ENGINE)["config"]}
 TITLES = {"index": "Start", "playground": "Playground", "compare": "Compare"}  # by name of the file
 CONTROLS = ("depth", "residual", "placement", "norm", "task", "width", "activation", "init", "optimizer", "lr")
-TASKS = TAKEN["task"]
-CHOSEN = {name: cfg for name, cfg in PRESETS.items() if not browser_refusal(cfg)}
+TASKS = tuple(task for task in TAKEN["task"] if not SHAPES[task].vocabulary)
+HERE = TAKEN | {"net": ("mlp",), "task": TASKS}  # what the edition takes
+CHOSEN = {name: cfg for name, cfg in PRESETS.items() if cfg.net == "mlp" and not browser_refusal(cfg)}
 # The net of whose panels a browser takes what its own has.
 WIDEST = RunConfig(depth=int(knobs()["depth"][1].high), steps=int(knobs()["steps"][1].high), norm="batch norm")
 Parts = tuple[Sequence[Panel], ...]  # above the player, its own, and below
 
 
 def control(name: str, types: tuple[type, ...], knob: Knob) -> dict[str, Any]:
-    """A control as plain data, with the choices that the engine takes."""
-    choices = knob.choices and [choice for choice in knob.choices if choice in TAKEN.get(name, knob.choices)]
+    """A control as plain data, with the choices that the edition takes."""
+    choices = knob.choices and [choice for choice in knob.choices if choice in HERE.get(name, knob.choices)]
     declared = {key: getattr(knob, key) for key in ("label", "help", "low", "high", "stops", "control")}
     return {"name": name, "types": [kind.__name__ for kind in types], "choices": choices, **declared}
 
@@ -159,7 +161,7 @@ def _page(
         [json.dumps(data)],
         f'<footer><a id="compare" hidden>{TEXTS("compare")}</a>'
         f'<h2 id="in-browser">{TEXTS("in short")}</h2><p>{TEXTS("what it means")}</p></footer>',
-        engine=engine(),
+        engine=engine(*TASKS) | {"schema": schema() | {"taken": HERE}},
         above=head,
         more=MODULES,
         play="edition_js.open",

@@ -19,7 +19,7 @@ const sigmoid = (z) => 1 / (1 + Math.exp(-z))
 
 // By name: the value at z, and the slope from z and that value. NaN stays NaN.
 export const ACTIVATIONS = {
-  relu: { of: (z) => Math.max(z, 0), slope: (_, y) => (y <= 0 ? 0 : 1) },
+  relu: { of: (z) => Math.max(z, 0) }, // its slope is in layers.js
   gelu: {
     of: (z) => z * normalCdf(z),
     slope: (z) => normalCdf(z) + (z * Math.SQRT1_2 * erfSlope(z * Math.SQRT1_2)) / 2,

@@ -12,6 +12,10 @@ const BOOLEANS = new Map([
   ["false", false],
 ])
 const GATES = ["zero gate", "layer scale"]
+const KINDS = { mlp: ["mlp"], transformer: ["attn", "ffn"] } // the sublayers of a block
+
+export const SUBSET = 128 // rows on which a frame measures the stream
+export const HELD_OUT = 64 // sequences, and windows of the book
 
 // Why a run cannot be trained in the browser; `field` is the setting.
 export class Refusal extends Error {
@@ -65,21 +69,39 @@ export const configOf = (link, schema) => {
   return cfg
 }
 
-const refuseOthers = (cfg, { fields, tasks, taken, most }) => {
+// A sample of a task: its tokens, the numbers of each, or how many symbols it may be; the classes and held-out samples.
+/** @param {Config} cfg @param {Schema} schema */
+export const sampleOf = ({ net, task }, { tasks }) => {
+  const { classes, vocabulary, features, row_tokens, answers } = tasks[task]
+  const tokens = (net === "transformer" && row_tokens) || tasks[task].tokens
+  const heldOut = vocabulary ? HELD_OUT : answers
+  return { classes, vocabulary, tokens, features: (features * tasks[task].tokens) / tokens, heldOut }
+}
+
+const refuseOthers = (cfg, schema) => {
+  const { fields, taken, most } = schema
   for (const [name, choices] of Object.entries(taken)) {
+    if (!fields[name].nets.includes(cfg.net)) continue
     for (const own of [cfg, ...Object.values(cfg.overrides)]) {
       const what = typeof own[name] === "string" ? `${fields[name].label} ${own[name]}` : fields[name].label
       if (name in own && !choices.includes(own[name]))
         refuse(name, `${what} is not trained in a browser; the app trains it.`)
     }
   }
-  const samples = Math.max(cfg.batch, tasks[cfg.task].answers)
-  if (samples * cfg.depth * cfg.width * (4 + 2 * cfg.expansion) > most)
-    refuse("width", `Width ${cfg.width} at depth ${cfg.depth} needs more memory than a tab has; the app trains it.`)
+  const { tokens, heldOut } = sampleOf(cfg, schema)
   const usesBatch = [cfg, ...Object.values(cfg.overrides)].some(({ norm }) => norm === "batch norm")
-  if (usesBatch && cfg.batch === 1)
+  const rows = Math.max(tokens * Math.max(cfg.batch, usesBatch ? heldOut : 0), SUBSET)
+  const isTransformer = cfg.net === "transformer"
+  const attention = isTransformer ? 8 * cfg.width + tokens * cfg.heads : 0
+  if (rows * cfg.depth * (cfg.width * (4 + 2 * cfg.expansion) + attention) > most)
+    refuse("width", `Width ${cfg.width} at depth ${cfg.depth} needs more memory than a tab has; the app trains it.`)
+  if (usesBatch && cfg.batch * tokens === 1)
     refuse("batch", "Batch 1 has no variance for batch norm; choose a batch of 2 or more.")
-  if (Object.values(cfg.overrides).some(({ identity }) => typeof identity === "string"))
+  if (isTransformer && cfg.width % cfg.heads)
+    refuse("width", `Width ${cfg.width} does not divide into ${cfg.heads} heads.`)
+  if (isTransformer && cfg.position === "rotary" && (cfg.width / cfg.heads) % 2)
+    refuse("position", `Position rotary turns pairs of features, and a head of ${cfg.width / cfg.heads} has no pairs.`)
+  if (!isTransformer && Object.values(cfg.overrides).some(({ identity }) => typeof identity === "string"))
     refuse("overrides", "Overrides take attention or a feed-forward net out, and an MLP's block has neither.")
 }
 
@@ -103,22 +125,29 @@ export const blockName = (block) => `b${String(block).padStart(2, "0")}`
 /** @param {Config} cfg @param {Schema} schema */
 export const planOf = (cfg, { placements }) => {
   const gate = GATES.includes(cfg.branch_scale) ? cfg.branch_scale : ""
-  const scale = gate ? initialGate(gate, cfg.depth) : weightOf(cfg.branch_scale, cfg.depth)
-  const sublayers = Array.from({ length: cfg.depth }, (_, index) => {
-    const own = { ...cfg, ...cfg.overrides[index + 1] }
+  const kinds = KINDS[cfg.net]
+  const count = cfg.depth * kinds.length
+  const scale = gate ? initialGate(gate, cfg.depth) : weightOf(cfg.branch_scale, count)
+  const sublayers = Array.from({ length: count }, (_, index) => {
+    const block = Math.floor(index / kinds.length) + 1
+    const kind = kinds[index % kinds.length]
+    const name = blockName(block)
+    const own = { ...cfg, ...cfg.overrides[block] }
     const normIn = (slot) => (placements[own.placement].includes(slot) ? own.norm : "none")
     return {
-      block: index + 1,
+      block,
+      kind,
+      site: kind === "mlp" ? name : `${name}.${kind}`,
       normIn: normIn("norm_in"),
       normMid: normIn("norm_mid"),
       normOut: normIn("norm_out"),
       normAdd: normIn("norm_add"),
-      skip: own.residual ? weightOf(cfg.skip_scale, cfg.depth) : 0,
+      skip: own.residual ? weightOf(cfg.skip_scale, count) : 0,
       scale,
       gate,
-      inputScale: cfg.input_scale === "one" ? 1 : (index + 1) ** -0.5,
+      inputScale: cfg.input_scale === "one" ? 1 : block ** -0.5,
       repeats: cfg.skip_repeats,
-      identity: own.identity === true,
+      identity: own.identity === true || own.identity === kind,
       activation: own.activation,
     }
   })

@@ -87,16 +87,37 @@ const journeyOf = ({ ten_size, ten_at, ten_plane, ten_cosine, ten_names, ten_blo
   }
 }
 
-// The figure of the mistaken digits, or of the plane, from what Python declares for as many.
-const figureOf = (picture, figures) => {
+// Fills the cells of a table of sequences: of each the input, and from the first target on the targets and the answers.
+const fillTable = ({ z, text, zmax: wrong }, { input, target, guess }) => {
+  for (const [row, { length }] of text.entries()) {
+    const sequence = Math.floor(row / 3)
+    const first = target[sequence].findIndex((symbol) => symbol >= 0)
+    const part = (symbols, start) => symbols[sequence].slice(start, start + length)
+    const targets = part(target, first)
+    text[row] = [part(input, 0), targets, part(guess, first)][row % 3].map(String)
+    for (const [i, symbol] of text[row].entries()) {
+      if (row % 3 < 2 || symbol === String(targets[i])) continue
+      z[row][i] = wrong
+      text[row][i] += "<br>✗"
+    }
+  }
+}
+
+// The text, or the figure of mistaken digits, of sequences or of the plane, from what Python declares for as many.
+const pictureOf = (picture, figures) => {
+  if (picture.kind === "text") {
+    const next = [...picture.candidates].map((character, i) => [character, rounded(picture.candidate_p[i])])
+    return { prompt: picture.prompt, sample: picture.sample, p: allRounded(picture.p), next }
+  }
   const isPlane = picture.kind === "points"
-  const { data, layout } = structuredClone(figures[isPlane ? 0 : picture.mistakes.length])
-  if (!isPlane) {
+  const { data, layout } = structuredClone(figures[picture.mistakes?.length ?? 0])
+  if (picture.kind === "sequence") fillTable(data[0], picture)
+  if (picture.kind === "image") {
     for (const [i, trace] of data.entries()) trace.z = picture.mistakes[i]
     for (const [i, note] of picture.mistakes.length ? layout.annotations.entries() : [])
       note.text = `Said ${picture.guess[i]}, is ${picture.truth[i]}`
-    return { data, layout }
   }
+  if (!isPlane) return { data, layout }
   const classes = data.length / 2
   for (const axis of [layout.xaxis, layout.yaxis]) axis.range = picture.extent
   const axis = allRounded(picture.axis)
@@ -128,7 +149,7 @@ export const frameMessage = ({ picture, ...frame }, { figures, paths }) => ({
   held_out_loss: rounded(frame.held_out_loss),
   held_out_accuracy: rounded(frame.held_out_accuracy),
   train_mode_loss: rounded(frame.train_mode_loss),
-  picture: figureOf(picture, figures),
+  picture: pictureOf(picture, figures),
 })
 
 // The tracks of a row.
@@ -144,9 +165,12 @@ export const headerOf = (run) => {
   return { kind: "header", seeds: 1, width, tracks, sites, depth, last: run.cfg.steps }
 }
 
+const PARTS = { attn: "the attention of ", ffn: "the feed-forward net of " }
+
 // As models/trace.py says it.
 const sentenceOf = ({ step, quantity, site, block }) => {
-  const place = site && quantity !== "loss" ? ` of ${block ? `block ${block}` : "the input"}` : ""
+  const part = PARTS[site.split(".")[1]] ?? ""
+  const place = site && quantity !== "loss" ? ` of ${block ? `${part}block ${block}` : "the input"}` : ""
   return `Diverged at step ${step}: the numbers overflow first in the ${quantity}${place}.`
 }
 

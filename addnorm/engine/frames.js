@@ -1,11 +1,11 @@
 // Frames: the costlier measurements, on a fixed subset and on the held-out set, as in models/training/frames.py.
 
-import { answers, crossEntropy } from "./loss.js"
+import { SUBSET } from "./config.js"
+import { answers, crossEntropy, NO_LOSS } from "./loss.js"
 import { sumOfSquares } from "./products.js"
 import { pathMeasures } from "./sample_paths.js"
-import { predictor, roundRobin } from "./tasks.js"
+import { inPasses, roundRobin } from "./tasks.js"
 
-const SUBSET = 128 // samples
 const SAMPLES = 10 // whose paths are shown
 const MAX_BLOCKS = 64
 const MAX_TRAIN_MODE_BATCHES = 32
@@ -55,46 +55,52 @@ export class FrameTaker {
     this.net = net
     this.task = task
     this.usesBatch = net.usesBatch
-    this.matrices = net.sublayers.map((_, index) => net.parameters.list.filter(({ block }) => block === index + 1))
+    this.perBlock = net.sublayers.length / cfg.depth
+    this.matrices = Array.from({ length: cfg.depth }, (_, index) =>
+      net.parameters.list.filter(({ block }) => block === index + 1),
+    )
     const stops = Math.min(cfg.depth, MAX_BLOCKS) + 1
     this.blocks = [...new Set(Array.from({ length: stops }, (_, i) => rounded((i * cfg.depth) / (stops - 1))))]
-    this.samples = roundRobin(task.heldOut.y, SAMPLES)
+    // Of each sample, its last row with a label.
+    const { y, n } = task.heldOut
+    const last = Array.from({ length: n / net.tokens }, (_, sample) => {
+      let row = (sample + 1) * net.tokens - 1
+      while (y[row] === NO_LOSS) row--
+      return row
+    })
+    const labels = last.map((row) => y[row])
+    this.rows = roundRobin(labels, SAMPLES).map((sample) => last[sample])
   }
 
   // The frame of a step, still without its ratio of update to weight.
   take(step) {
     const { net, task, cfg } = this
     const { x, y, n } = task.heldOut
-    const logits = net.forward(x, n, { running: true }).slice(0, n * net.classes)
+    const logitsOf = inPasses(net, Math.max(SUBSET, cfg.batch * net.tokens))
+    const logits = logitsOf(x, n)
     const { guess } = answers(logits, n, net.classes)
-    const isRight = y.filter((label, i) => label === guess[i])
-    let measures = this.measures()
-    let trainModeLoss = NaN
-    const picture = task.picture((inputs, count) =>
-      inputs === x ? answers(logits, n, net.classes) : predictor(net, task.features, n)(inputs, count),
-    )
+    const picture = task.picture((inputs, count) => (inputs === x ? logits : logitsOf(inputs, count)))
     Object.assign(picture, this.paths())
-    if (this.usesBatch) {
-      net.forward(x, Math.min(SUBSET, n))
-      measures = this.measures()
-      trainModeLoss = this.trainModeLoss()
-    }
+    const trainModeLoss = this.usesBatch ? this.trainModeLoss() : NaN
+    net.forward(x, SUBSET)
     return {
       step,
-      ...measures,
+      ...this.measures(),
       update_to_weight: new Float32Array(cfg.depth).fill(NaN),
       held_out_loss: crossEntropy(logits, y, n, net.classes),
-      held_out_accuracy: isRight.length / n,
+      held_out_accuracy:
+        y.filter((label, i) => label === guess[i]).length / y.filter((label) => label !== NO_LOSS).length,
       picture,
       train_mode_loss: trainModeLoss,
     }
   }
 
-  // Of the last pass, on its first samples.
+  // Of the last pass, which was of the subset.
   measures() {
     const { net } = this
-    const n = Math.min(SUBSET, this.task.heldOut.n)
-    const relus = net.sublayers.map((sublayer) => (sublayer.activation?.isRelu ? sublayer.activation : null))
+    const n = SUBSET
+    const lasts = net.sublayers.filter((_, index) => (index + 1) % this.perBlock === 0)
+    const relus = lasts.map(({ activation }) => (activation?.isRelu ? activation : null))
     const dead = ({ y, width }) => {
       let count = 0
       for (let unit = 0; unit < width; unit++) {
@@ -115,25 +121,38 @@ export class FrameTaker {
 
   // Batch norm is measured in train mode, on the whole held-out set.
   paths() {
-    const { net, task, samples } = this
+    const { net, task, rows } = this
     const { x, y, n } = task.heldOut
+    const size = net.tokens * net.features
+    const starts = rows.map((row) => Math.floor(row / net.tokens) * size)
     if (this.usesBatch) net.forward(x, n)
-    else net.forward(x, n, { running: true })
-    const site = (block) => net.stream[block]
-    const vector = (values, i) => values.subarray(i * net.width, (i + 1) * net.width)
-    const sites = this.blocks.map((block) => samples.map((i) => vector(site(block), i)))
-    return { ten_names: samples.map((i) => String(y[i])), ten_blocks: this.blocks, ...pathMeasures(sites) }
+    else
+      net.forward(
+        Float32Array.from(starts.flatMap((start) => [...x.subarray(start, start + size)])),
+        rows.length * net.tokens,
+      )
+    const vectors = (site) =>
+      rows.map((row, i) => {
+        const at = (this.usesBatch ? row : i * net.tokens + (row % net.tokens)) * net.width
+        return site.subarray(at, at + net.width)
+      })
+    const sites = this.blocks.map((block) => vectors(net.stream[block * this.perBlock]))
+    return {
+      ten_names: rows.map((row) => task.className?.(y[row]) ?? String(y[row])),
+      ten_blocks: this.blocks,
+      ...pathMeasures(sites),
+    }
   }
 
   // The held-out loss with the statistics of whole batches.
   trainModeLoss() {
     const { net, task, cfg } = this
     const { x, y, n } = task.heldOut
-    const size = Math.min(cfg.batch, n)
+    const size = Math.min(cfg.batch * net.tokens, n)
     const count = Math.min(MAX_TRAIN_MODE_BATCHES, Math.floor(n / size))
     let loss = 0
     for (let at = 0; at < count; at++) {
-      const logits = net.forward(x.subarray(at * size * task.features), size)
+      const logits = net.forward(x.subarray(at * size * net.features), size)
       loss += crossEntropy(logits, y.subarray(at * size), size, net.classes) / count
     }
     return loss

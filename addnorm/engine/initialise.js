@@ -2,7 +2,8 @@
 
 import { generator } from "./random.js"
 
-const OUTPUT = /\.function\.(w|w2)\.weight$/ // of a branch
+const OUTPUT = /\.function\.(w|w2|w_o)\.weight$/ // of a branch
+const QUERY_OR_KEY = /\.w_[qk]\.weight$/
 
 // An orthogonal (rows, columns) matrix as torch.nn.init.orthogonal_ draws it: Householder QR, with R's diagonal positive.
 export const orthogonal = (source, rows, columns) => {
@@ -57,20 +58,24 @@ const INITS = {
   "zero last": fanIn,
   deepnorm: xavier,
 }
-const ON_OUTPUTS = { gpt2: (depth) => depth ** -0.5, "zero last": () => 0 }
+const ON_OUTPUTS = { gpt2: (sublayers) => sublayers ** -0.5, "zero last": () => 0 }
 
-// Draws every matrix of a net; all other parameters have their start.
-export const initialise = (parameters, cfg) => {
+// Draws every matrix of a net of so many sublayers; all other parameters have their start.
+export const initialise = (parameters, cfg, sublayers, readsSymbols) => {
   for (const { name, rows, columns, isMatrix, value } of parameters.list) {
     if (!isMatrix) continue
     const source = generator(cfg.seed, name)
-    if (name === "embed.weight") {
+    if (name === "embed.weight" && readsSymbols) {
+      value.set(source.normal(rows * columns))
+    } else if (name === "position.table_TD") {
+      value.set(scale(source.normal(rows * columns), Math.SQRT1_2))
+    } else if (name === "embed.weight") {
       value.set(scale(orthogonal(source, rows, columns), Math.sqrt(Math.max(rows, columns) / columns)))
     } else if (name === "head.weight") {
       value.set(fanIn(source, rows, columns))
     } else {
-      const onOutputs = OUTPUT.test(name) ? (ON_OUTPUTS[cfg.init]?.(cfg.depth) ?? 1) : 1
-      const onAll = cfg.init === "deepnorm" ? (4 * cfg.depth) ** -0.25 : 1
+      const onOutputs = OUTPUT.test(name) ? (ON_OUTPUTS[cfg.init]?.(sublayers) ?? 1) : 1
+      const onAll = cfg.init === "deepnorm" && !QUERY_OR_KEY.test(name) ? (4 * sublayers) ** -0.25 : 1
       value.set(scale(INITS[cfg.init](source, rows, columns), onOutputs, onAll, cfg.init_gain))
     }
   }

@@ -2,11 +2,11 @@
 
 import { ACTIVATIONS } from "./activations.js"
 import { room } from "./parameters.js"
+import { products } from "./products.js"
 
 // W x + b: n rows of `ins` numbers -> n rows of `outs`.
 export class Linear {
-  constructor(name, ins, outs, parameters, products) {
-    this.products = products
+  constructor(name, ins, outs, parameters) {
     this.ins = ins
     this.outs = outs
     this.weight = parameters.add(`${name}.weight`, outs, ins, { isMatrix: true })
@@ -16,20 +16,20 @@ export class Linear {
   forward(x, n) {
     this.x = x
     this.y = room(this.y, n * this.outs)
-    this.products.linear(x, this.weight.value, this.bias.value, this.y, n, this.ins, this.outs)
+    products.linear(x, this.weight.value, this.bias.value, this.y, n, this.ins, this.outs)
     return this.y
   }
 
   backward(g, n) {
     this.weightGradient(g, n)
     this.inputGrad = room(this.inputGrad, n * this.ins)
-    this.products.inputGradient(g, this.weight.value, this.inputGrad, n, this.ins, this.outs)
+    products.inputGradient(g, this.weight.value, this.inputGrad, n, this.ins, this.outs)
     return this.inputGrad
   }
 
   weightGradient(g, n) {
-    this.products.weightGradient(this.x, g, this.weight.grad, n, this.ins, this.outs)
-    this.products.biasGradient(g, this.bias.grad, n, this.outs)
+    products.weightGradient(this.x, g, this.weight.grad, n, this.ins, this.outs)
+    products.biasGradient(g, this.bias.grad, n, this.outs)
   }
 }
 

@@ -14,20 +14,26 @@ const rows = (logits, n, classes, each) => {
   }
 }
 
-// The mean cross-entropy of n rows of logits; fills `gradient` where there is one.
+export const NO_LOSS = -100 // label of a row that has none
+
+// The mean cross-entropy of the n rows of logits that have a label; fills `gradient` where there is one.
 export const crossEntropy = (logits, labels, n, classes, gradient = null) => {
   let loss = 0
+  let count = 0
+  for (let row = 0; row < n; row++) count += Number(labels[row] !== NO_LOSS)
+  gradient?.fill(0)
   rows(logits, n, classes, (row, largest, sum) => {
+    if (labels[row] === NO_LOSS) return
     const at = row * classes
     loss += largest + Math.log(sum) - logits[at + labels[row]]
     if (gradient) {
       for (let k = 0; k < classes; k++) {
         const error = Math.exp(logits[at + k] - largest) / sum - Number(k === labels[row])
-        gradient[at + k] = error / n // rounded once, so that a certain answer has no gradient
+        gradient[at + k] = error / count // rounded once, so that a certain answer has no gradient
       }
     }
   })
-  return loss / n
+  return loss / count
 }
 
 // The likeliest class of each of n rows, and its probability.

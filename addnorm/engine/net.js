@@ -1,6 +1,8 @@
 // The net of a plan: logits = head(final_norm(stream(embed(x)))), forwards and backwards.
 
-import { blockName, planOf } from "./config.js"
+import { Attention } from "./attention.js"
+import { blockName, planOf, sampleOf } from "./config.js"
+import { Embedding, Positions } from "./embedding.js"
 import { initialise } from "./initialise.js"
 import { Activation, Gate, Linear, scaleOf } from "./layers.js"
 import { normOf } from "./norms.js"
@@ -19,23 +21,26 @@ export const rms = (x, size) => Math.sqrt(sumOfSquares(x, size) / size)
 
 // y = N_add( skip x + scale N_out( F( c_in N_in(x) ) ) )
 class Sublayer {
-  constructor(plan, cfg, parameters, products) {
+  constructor(plan, cfg, tokens, parameters) {
     const { width } = cfg
-    const name = `stream.blocks.${blockName(plan.block)}.mlp`
-    const hidden = cfg.layers_per_branch === 2 ? cfg.expansion * width : width
+    const name = `stream.blocks.${blockName(plan.block)}.${plan.kind}`
     const norm = (kind, slot, features = width) => normOf(kind, `${name}.${slot}`, features, cfg, parameters)
-    const linear = (matrix, ins, outs) => new Linear(`${name}.function.${matrix}`, ins, outs, parameters, products)
-    /** @type {any[]} */
-    const layers = [linear(cfg.layers_per_branch === 2 ? "w1" : "w", width, hidden)]
-    layers.push(norm(plan.normMid, "function.norm_mid", hidden), new Activation(plan.activation, hidden))
-    if (cfg.layers_per_branch === 2) layers.push(linear("w2", hidden, width))
+    const linear = (matrix, ins, outs) => new Linear(`${name}.function.${matrix}`, ins, outs, parameters)
+    const isAttention = plan.kind === "attn"
+    const isOneLayer = plan.kind === "mlp" && cfg.layers_per_branch === 1
+    const hidden = isAttention || isOneLayer ? width : cfg.expansion * width
     const channels = plan.gate === "layer scale" ? width : 1
     this.width = width
     this.skip = plan.skip
     this.branchLayers = [
       norm(plan.normIn, "norm_in"),
       scaleOf(plan.inputScale, width),
-      ...layers,
+      isAttention
+        ? new Attention(`${name}.function`, cfg, tokens, parameters)
+        : linear(isOneLayer ? "w" : "w1", width, hidden),
+      norm(plan.normMid, "function.norm_mid", hidden),
+      isAttention ? null : new Activation(plan.activation, hidden),
+      isOneLayer ? null : linear(isAttention ? "w_o" : "w2", hidden, width),
       norm(plan.normOut, "norm_out"),
       plan.gate
         ? new Gate(parameters.add(`${name}.scale.gate`, channels, 1, { start: plan.scale }), width)
@@ -90,20 +95,26 @@ class Identity {
 }
 
 export class Net {
-  constructor(cfg, schema, products) {
-    const task = schema.tasks[cfg.task]
-    this.width = cfg.width
-    this.classes = task.classes
-    this.features = task.features
+  constructor(cfg, schema) {
+    const { classes, vocabulary, tokens, features } = sampleOf(cfg, schema)
+    const { width, position } = cfg
+    this.width = width
+    this.classes = classes
+    this.tokens = tokens
+    this.features = vocabulary ? 1 : features
     this.parameters = new Parameters()
     this.plan = planOf(cfg, schema)
-    this.embed = new Linear("embed", task.features, cfg.width, this.parameters, products)
+    this.embed = vocabulary
+      ? new Embedding("embed", vocabulary, width, this.parameters)
+      : new Linear("embed", features, width, this.parameters)
+    const isAdded = cfg.net === "transformer" && ["sinusoidal", "learned"].includes(position)
+    this.positions = isAdded ? new Positions(position === "learned", tokens, width, this.parameters) : null
     this.sublayers = this.plan.sublayers.map((plan) =>
-      plan.identity ? new Identity() : new Sublayer(plan, cfg, this.parameters, products),
+      plan.identity ? new Identity() : new Sublayer(plan, cfg, tokens, this.parameters),
     )
-    this.finalNorm = normOf(this.plan.finalNorm, "final_norm", cfg.width, cfg, this.parameters)
-    this.head = new Linear("head", cfg.width, task.classes, this.parameters, products)
-    initialise(this.parameters, cfg)
+    this.finalNorm = normOf(this.plan.finalNorm, "final_norm", width, cfg, this.parameters)
+    this.head = new Linear("head", width, classes, this.parameters)
+    initialise(this.parameters, cfg, this.sublayers.length, vocabulary > 0)
   }
 
   get usesBatch() {
@@ -114,7 +125,7 @@ export class Net {
 
   // The stream of the last pass by site, each n rows of `width` numbers.
   get stream() {
-    return [this.embed.y, ...this.sublayers.map(({ y }) => y)]
+    return [(this.positions ?? this.embed).y, ...this.sublayers.map(({ y }) => y)]
   }
 
   // Logits of n rows of inputs. The buffers are those of the next pass.
@@ -123,6 +134,7 @@ export class Net {
     this.x = room(this.x, n * this.features)
     this.x.set(x.subarray(0, n * this.features))
     let h = this.embed.forward(this.x, n)
+    h = this.positions?.forward(h, n) ?? h
     for (const sublayer of this.sublayers) h = sublayer.forward(h, n, mode)
     this.headInput = this.finalNorm?.forward(h, n, mode) ?? h
     return this.head.forward(this.headInput, n)
@@ -141,6 +153,7 @@ export class Net {
       sublayer.backward(g, n)
     }
     found.push(rms(g, size))
+    this.positions?.backward(g, n)
     this.embed.weightGradient(g, n)
     return found.reverse()
   }

@@ -15,6 +15,8 @@ export class Parameters {
   constructor() {
     /** @type {Parameter[]} */
     this.list = []
+    /** @type {Float32Array[]} */
+    this.scratch = [] // buffers that attentions share, which nothing reads after their passes
   }
 
   // `block`: the block whose matrix it is, 0 for all others.

@@ -2,6 +2,7 @@
 
 const SIZE = 624 // words of the Mersenne Twister's state
 const SHIFT = 397
+export const HELD_OUT_SEED = 0 // of held-out samples, which are those of every run
 
 // The digest of a text, as 32 bytes (FIPS 180-4). A page from a disk has no crypto.subtle in every browser.
 const sha256 = (text) => {
@@ -88,18 +89,24 @@ export class Generator {
     return x
   }
 
+  double() {
+    const high = this.word() & 0x1fffff // torch takes 53 of 64 bits
+    return (high * 2 ** 32 + this.word()) / 2 ** 53
+  }
+
+  // One number of torch.empty(n).exponential_()
+  exponential() {
+    return -Math.log1p(-this.double())
+  }
+
   oneNormal() {
     if (!Number.isNaN(this.kept)) {
       const kept = this.kept
       this.kept = NaN
       return kept
     }
-    const double = () => {
-      const high = this.word() & 0x1fffff // torch takes 53 of 64 bits
-      return (high * 2 ** 32 + this.word()) / 2 ** 53
-    }
-    const angle = 2 * Math.PI * double()
-    const radius = Math.sqrt(-2 * Math.log1p(-double()))
+    const angle = 2 * Math.PI * this.double()
+    const radius = Math.sqrt(2 * this.exponential())
     this.kept = radius * Math.sin(angle)
     return radius * Math.cos(angle)
   }

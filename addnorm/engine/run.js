@@ -7,6 +7,7 @@ import { Net, rms } from "./net.js"
 import { Optimiser } from "./optimisers.js"
 import { room } from "./parameters.js"
 import { sumOfSquares } from "./products.js"
+import { generator } from "./random.js"
 import { openTask } from "./tasks.js"
 
 // Events of a run's log, as models/runlog.py writes them. Sentences are the app's: `said` only makes rows readable.
@@ -16,11 +17,11 @@ const saidEvent = (rows) => ({ kind: "said", rows, changes: {} })
 const [LOSS, LR, GRAD_NORM, CLIP_FACTOR, SCALARS] = [0, 1, 2, 3, 4] // columns of a row
 
 export class Run {
-  // `link`: the run's settings as text; `digits`: the text of the images' file. Raises Refusal.
-  constructor(link, schema, digits, products) {
+  // `link`: the run's settings as text; `data`: texts of data by task. Raises Refusal.
+  constructor(link, schema, data) {
     const cfg = (this.cfg = configOf(link, schema))
-    this.net = new Net(cfg, schema, products)
-    this.task = openTask(cfg, schema, digits)
+    this.net = new Net(cfg, schema)
+    this.task = openTask(cfg, schema, data)
     this.optimiser = new Optimiser(cfg, this.net.parameters)
     this.taker = new FrameTaker(cfg, this.net, this.task)
     this.frameSteps = frameSteps(cfg.steps)
@@ -30,10 +31,13 @@ export class Run {
     this.length = 0 // rows so far
   }
 
+  batch(k) {
+    return this.task.draw(this.cfg.batch, generator(this.cfg.seed, "batch", k))
+  }
+
   get columns() {
-    const { depth } = this.cfg
-    const blocks = Array.from({ length: depth }, (_, index) => blockName(index + 1))
-    return { sites: ["x0", ...blocks], branches: blocks, depth }
+    const branches = this.net.plan.sublayers.map(({ site }) => site)
+    return { sites: ["x0", ...branches], branches, depth: this.cfg.depth }
   }
 
   get parameters() {
@@ -81,8 +85,9 @@ export class Run {
   measure(k, learns) {
     const { cfg, net } = this
     const { depth } = cfg
-    const { x, y, n } = this.task.batch(k)
-    const row = new Float32Array(SCALARS + 2 * (depth + 1) + 2 * depth)
+    const { x, y, n } = this.batch(k)
+    const count = net.sublayers.length
+    const row = new Float32Array(SCALARS + 2 * (count + 1) + count + depth)
     const logits = net.forward(x, n, { learns })
     this.logitGrad = room(this.logitGrad, n * net.classes)
     row[LOSS] = crossEntropy(logits, y, n, net.classes, this.logitGrad)
@@ -94,9 +99,9 @@ export class Run {
     )
     row.set(
       net.sublayers.map(({ branch }) => (branch ? rms(branch, size) : 0)),
-      SCALARS + 2 * (depth + 1),
+      SCALARS + 2 * (count + 1),
     )
-    row.set(net.backward(this.logitGrad, n), SCALARS + depth + 1)
+    row.set(net.backward(this.logitGrad, n), SCALARS + count + 1)
     const squares = new Float64Array(depth + 1) // of the gradients of each block's matrices, and at 0 of all others
     const counts = new Float64Array(depth + 1)
     for (const { block, grad } of net.parameters.trained) {
@@ -110,25 +115,26 @@ export class Run {
     row[GRAD_NORM] = gradNorm
     row[CLIP_FACTOR] = factor
     const blockRms = (_, index) => (counts[index + 1] ? Math.sqrt(squares[index + 1] / counts[index + 1]) : 0)
-    row.set(Array.from({ length: depth }, blockRms), SCALARS + 2 * (depth + 1) + depth)
+    row.set(Array.from({ length: depth }, blockRms), SCALARS + 2 * (count + 1) + count)
     return row
   }
 }
 
 // The first number of a row that is not finite, in the order in which a step computes them.
-const divergenceOf = (step, row, { sites, depth }) => {
-  const [stream, grad] = [SCALARS, SCALARS + depth + 1]
-  const [branch, weight] = [grad + depth + 1, grad + 2 * depth + 1]
+const divergenceOf = (step, row, { sites, branches, depth }) => {
+  const count = branches.length
+  const [stream, grad] = [SCALARS, SCALARS + count + 1]
+  const [branch, weight] = [grad + count + 1, grad + 2 * count + 1]
   const found = []
-  const look = (column, quantity, site, block) =>
-    Number.isFinite(row[column]) || found.push({ step, quantity, site, block })
-  look(stream, "activation", sites[0], 0)
-  for (let block = 1; block <= depth; block++) {
-    look(branch + block - 1, "branch", sites[block], block)
-    look(stream + block, "activation", sites[block], block)
+  const look = (column, quantity, site) =>
+    Number.isFinite(row[column]) || found.push({ step, quantity, site, block: parseInt(site.slice(1), 10) || 0 })
+  look(stream, "activation", sites[0])
+  for (let site = 1; site <= count; site++) {
+    look(branch + site - 1, "branch", sites[site])
+    look(stream + site, "activation", sites[site])
   }
-  look(LOSS, "loss", "the head", 0)
-  for (let block = depth; block >= 0; block--) look(grad + block, "gradient", sites[block], block)
-  for (let block = depth; block > 0; block--) look(weight + block - 1, "weight gradient", sites[block], block)
+  look(LOSS, "loss", "the head")
+  for (let site = count; site >= 0; site--) look(grad + site, "gradient", sites[site])
+  for (let block = depth; block > 0; block--) look(weight + block - 1, "weight gradient", blockName(block))
   return found[0] ?? { step, quantity: "gradient norm", site: "", block: 0 }
 }

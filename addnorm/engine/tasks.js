@@ -1,9 +1,10 @@
-// The data of the tasks: batches, held-out samples and pictures of a net's answers, as in models/tasks.
+// The tasks of images and of points: batches, held-out samples and pictures of a net's answers, as in models/tasks.
 
-import { answers } from "./loss.js"
-import { generator } from "./random.js"
+import { sampleOf } from "./config.js"
+import { answers, NO_LOSS } from "./loss.js"
+import { generator, HELD_OUT_SEED } from "./random.js"
+import { Book, Sequences } from "./sequences.js"
 
-const HELD_OUT_SEED = 0
 const { fround } = Math
 
 // Indices of the first sample of each class, then of the second of each, and so on, at most `limit`.
@@ -18,13 +19,12 @@ export const roundRobin = (classes, limit) => {
   return ranked.slice(0, limit).map(({ index }) => index)
 }
 
-const [SIDE, PIXELS, IMAGES_HELD_OUT, MAX_INK, MAX_MISTAKES] = [8, 64, 359, 16, 8]
+const [SIDE, PIXELS, DIGITS, IMAGES_HELD_OUT, MAX_INK, MAX_MISTAKES] = [8, 64, 10, 359, 16, 8]
 
 // Images of 64 pixels from the lines of the file, each of its pixels and its label.
 class Digits {
-  constructor({ seed, batch }, digits) {
-    this.seed = seed
-    this.count = batch
+  constructor(cfg, schema, digits) {
+    this.tokens = sampleOf(cfg, schema).tokens
     const rows = digits
       .trim()
       .split("\n")
@@ -43,22 +43,33 @@ class Digits {
       const pixel = i % PIXELS
       return (this.ink[(i - pixel) / PIXELS][pixel] / MAX_INK - mean[pixel]) / root
     })
-    this.heldOut = { x: this.x.subarray(trained * PIXELS), y: this.labels.subarray(trained), n: IMAGES_HELD_OUT }
-    this.features = PIXELS
-    this.ten = roundRobin(this.heldOut.y, 10)
+    this.heldOut = this.samples(Array.from({ length: IMAGES_HELD_OUT }, (_, i) => trained + i))
+    this.ten = roundRobin(this.labels.subarray(trained), DIGITS)
   }
 
-  batch(k) {
-    const chosen = generator(this.seed, "batch", k).integers(this.count, this.trained)
-    const x = new Float32Array(this.count * PIXELS)
-    for (const [row, i] of chosen.entries()) x.set(this.x.subarray(i * PIXELS, (i + 1) * PIXELS), row * PIXELS)
-    return { x, y: chosen.map((i) => this.labels[i]), n: this.count }
+  // Images by their numbers: the last token of each has its label.
+  samples(chosen) {
+    const { tokens } = this
+    const x = new Float32Array(chosen.length * PIXELS)
+    const y = new Int32Array(chosen.length * tokens).fill(NO_LOSS)
+    for (const [at, i] of chosen.entries()) {
+      x.set(this.x.subarray(i * PIXELS, (i + 1) * PIXELS), at * PIXELS)
+      y[(at + 1) * tokens - 1] = this.labels[i]
+    }
+    return { x, y, n: y.length }
+  }
+
+  draw(count, source) {
+    return this.samples(source.integers(count, this.trained))
   }
 
   // The most confident mistakes on held-out images, and the first image of every digit with the net's answer.
-  picture(predict) {
-    const { x, y, n } = this.heldOut
-    const { guess, confidence } = predict(x, n)
+  picture(logitsOf) {
+    const { x, n } = this.heldOut
+    const said = answers(logitsOf(x, n), n, DIGITS)
+    const isLast = (_, row) => (row + 1) % this.tokens === 0
+    const [guess, confidence] = [said.guess.filter(isLast), said.confidence.filter(isLast)]
+    const y = this.labels.subarray(this.trained)
     const image = (i) => this.ink[this.trained + i]
     const ink = (i) => Array.from({ length: SIDE }, (_, row) => [...image(i).subarray(SIDE * row, SIDE * (row + 1))])
     const wrong = [...guess.keys()].filter((i) => guess[i] !== y[i]).sort((a, b) => confidence[b] - confidence[a])
@@ -131,13 +142,10 @@ const CLOUDS = {
 
 // Classes of points in the plane, drawn anew for every batch and scaled to unit mean square.
 class Points {
-  constructor({ seed, batch, task }, schema) {
-    this.seed = seed
-    this.count = batch
+  constructor({ task }, schema) {
     this.classes = schema.tasks[task].classes
     this.cloud = CLOUDS[task]
     this.scale = this.cloud.square ** -0.5
-    this.features = 2
     const labels = Int32Array.from({ length: POINTS_HELD_OUT }, (_, i) => i % this.classes)
     this.heldOut = this.samples(labels, generator(HELD_OUT_SEED, "held out", task))
   }
@@ -154,20 +162,19 @@ class Points {
     return { x, y: labels, n: labels.length }
   }
 
-  batch(k) {
-    const source = generator(this.seed, "batch", k)
-    return this.samples(source.integers(this.count, this.classes), source)
+  draw(count, source) {
+    return this.samples(source.integers(count, this.classes), source)
   }
 
   // The likeliest class on a grid over the plane and its probability, and the held-out points.
-  picture(predict) {
+  picture(logitsOf) {
     const axis = Float32Array.from({ length: GRID }, (_, i) => EXTENT * ((2 * i) / (GRID - 1) - 1))
     const plane = new Float32Array(2 * GRID * GRID)
     for (let i = 0; i < GRID * GRID; i++) {
       plane[2 * i] = axis[i % GRID] * this.scale
       plane[2 * i + 1] = axis[Math.floor(i / GRID)] * this.scale
     }
-    const { guess, confidence } = predict(plane, GRID * GRID)
+    const { guess, confidence } = answers(logitsOf(plane, GRID * GRID), GRID * GRID, this.classes)
     const rows = (flat) => Array.from({ length: GRID }, (_, i) => [...flat.subarray(i * GRID, (i + 1) * GRID)])
     const { x, y, n } = this.heldOut
     return {
@@ -182,19 +189,20 @@ class Points {
   }
 }
 
-// The data of a run's task; `digits` is the text of the images' file.
-export const openTask = (cfg, schema, digits) =>
-  cfg.task === "digits" ? new Digits(cfg, digits) : new Points(cfg, schema)
+// The data of a run's task, of which `data` has the texts by name.
+export const openTask = (cfg, schema, data) => {
+  if (cfg.task === "book") return new Book(data.book)
+  if (schema.tasks[cfg.task].vocabulary) return new Sequences(cfg.task)
+  return cfg.task === "digits" ? new Digits(cfg, schema, data.digits) : new Points(cfg, schema)
+}
 
-// A function of n rows of inputs that answers in passes of at most `size` rows.
-export const predictor = (net, features, size) => (x, n) => {
-  const [guess, confidence] = [new Int32Array(n), new Float32Array(n)]
+// The logits of n rows of inputs as a function that answers in passes of at most `size` rows.
+export const inPasses = (net, size) => (x, n) => {
+  const logits = new Float32Array(n * net.classes)
   for (let at = 0; at < n; at += size) {
     const count = Math.min(size, n - at)
-    const logits = net.forward(x.subarray(at * features, (at + count) * features), count, { running: true })
-    const some = answers(logits, count, net.classes)
-    guess.set(some.guess, at)
-    confidence.set(some.confidence, at)
+    const some = net.forward(x.subarray(at * net.features, (at + count) * net.features), count, { running: true })
+    logits.set(some.subarray(0, count * net.classes), at * net.classes)
   }
-  return { guess, confidence }
+  return logits
 }

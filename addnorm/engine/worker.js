@@ -2,7 +2,7 @@
 
 import { Refusal } from "./config.js"
 import { frameMessage, headerOf, stateOf } from "./feed.js"
-import { products, useKernels } from "./products.js"
+import { useKernels } from "./products.js"
 import { Run } from "./run.js"
 
 const SLICE_MS = 30 // between two looks at what the page wants
@@ -12,7 +12,7 @@ const IN_BROWSER = "Trained in this browser. For a verdict on the run, train it 
 // One run and what the page has of it.
 class Trained {
   constructor(number, link, given, post) {
-    this.run = new Run(link, given.schema, given.digits, products)
+    this.run = new Run(link, given.schema, given.data)
     this.pictures = given.pictures[this.run.cfg.task]
     this.post = (message) => post({ run: number, ...message })
     this.want = 0

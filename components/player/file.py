@@ -63,7 +63,8 @@ def player_file(
         for index, more_panels in enumerate((over, under))
     )
     parts = [part for part in (above, main, after) if part["panels"]]
-    return player_html(title, parts, messages, below, engine=engine() if trains else None)
+    tasks = sorted({run.task for run in runs if isinstance(run, RunConfig)})
+    return player_html(title, parts, messages, below, engine=engine(*tasks) if trains else None)
 
 
 def fits_in_file(runs: Sequence[RunConfig], seeds: int = 1) -> bool:

@@ -12,8 +12,11 @@ from models.spec.tasks import TASKS
 
 # The values that the engine takes, of choices and of what it does not take at all: a new choice is refused.
 TAKEN: dict[str, tuple[Any, ...]] = {
-    "net": ("mlp",),
-    "task": ("digits", "spiral", "circles", "xor", "linear"),
+    "net": ("mlp", "transformer"),
+    "task": ("digits", "spiral", "circles", "xor", "linear", "copy", "reverse", "sort", "successor", "book"),
+    "position": ("sinusoidal", "learned", "rotary", "alibi", "none"),
+    "mask": ("causal", "none"),
+    "value_residual": (False,),
     "activation": ("relu", "gelu", "silu", "selu", "tanh", "sigmoid", "identity"),
     "norm": ("none", "layer norm", "rms norm", "batch norm", "dynamic tanh", "dynamic erf"),
     "stack": ("single",),
@@ -24,7 +27,8 @@ TAKEN: dict[str, tuple[Any, ...]] = {
     "parametrization": ("standard",),
     "device": ("auto", "cpu"),
 }
-MAX_NUMBERS = 6e7  # of a net's activations: half a gigabyte with their gradients
+MAX_NUMBERS = 7e7  # of a net's activations: half a gigabyte with their gradients
+HELD_OUT, SUBSET = 64, 128  # sequences, and windows of the book; rows that a frame measures at once
 SLOTS = ("norm_in", "norm_mid", "norm_out", "norm_add", "final_norm")
 
 
@@ -44,6 +48,7 @@ def schema() -> dict[str, Any]:
             "choices": knob.choices and list(knob.choices),
             "rules": list(knob.rules or ()),
             "legal": knob.legal_values(),
+            "nets": list(knob.nets),
         }
         for name, (kinds, knob) in knobs().items()
     }
@@ -60,11 +65,17 @@ def schema() -> dict[str, Any]:
 def browser_refusal(cfg: RunConfig) -> str:
     """Why a browser does not train a run, in the engine's own sentence; empty if it does."""
     for name, choices in TAKEN.items():
+        if cfg.net not in knobs()[name][1].nets:
+            continue
         for value in (getattr(cfg, name), *(value for _, key, value in cfg.overrides if key == name)):
             if value not in choices:
                 what = f"{knobs()[name][1].label} {value}" if isinstance(value, str) else knobs()[name][1].label
                 return f"{what} is not trained in a browser; the app trains it."
-    samples = max(cfg.batch, TASKS[cfg.task].answers)
-    if samples * cfg.depth * cfg.width * (4 + 2 * cfg.expansion) > MAX_NUMBERS:
+    task = TASKS[cfg.task]
+    uses_batch = "batch norm" in (cfg.norm, *(value for _, key, value in cfg.overrides if key == "norm"))
+    held_out = HELD_OUT if task.vocabulary else task.answers
+    rows = max(cfg.tokens * max(cfg.batch, held_out if uses_batch else 0), SUBSET)
+    attention = 8 * cfg.width + cfg.tokens * cfg.heads if cfg.net == "transformer" else 0
+    if rows * cfg.depth * (cfg.width * (4 + 2 * cfg.expansion) + attention) > MAX_NUMBERS:
         return f"Width {cfg.width} at depth {cfg.depth} needs more memory than a tab has; the app trains it."
     return ""

@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qsl
 
 import pytest
 from playwright.sync_api import expect
@@ -117,10 +118,9 @@ def test_the_file_of_a_run_plays_its_numbers_without_a_network(visitors: Any, of
     lies_in_its_window(played)
 
 
-def trained_here(page: Any) -> None:
+def trained_here(page: Any, query: str) -> None:
     """Trains the run of a page to its end, and checks its losses against torch's."""
-    query = {"depth": "4", "width": "16", "batch": "16", "steps": str(LAST), "activation": "tanh", "seed": "5"}
-    run = Run(RunConfig.from_query(query)[0])
+    run = Run(RunConfig.from_query(dict(parse_qsl(query)))[0])
     run.advance(LAST)
     run.close()
     assert "trained in this browser" in page.locator(".pinned .player-status").inner_text()
@@ -130,14 +130,17 @@ def trained_here(page: Any) -> None:
     assert line(still(page), "Loss") == pytest.approx(run.rows()[:, 0].tolist(), rel=1e-5)
 
 
-def test_a_file_trains_without_server_or_network(visitors: Any, offline: Any, tmp_path: Path) -> None:
-    page = drawn(visitors(link(seed=5, steps=LAST, activation="tanh")))
+@pytest.mark.parametrize("net", [{}, {"net": "transformer", "task": "copy"}, {"net": "transformer", "task": "book"}])
+def test_a_file_trains_without_server_or_network(net: Any, visitors: Any, offline: Any, tmp_path: Path) -> None:
+    address = link(seed=5, steps=LAST, activation="tanh", **net)
+    query = address.partition("?")[2]
+    page = drawn(visitors(address))
     file = saved(page, tmp_path / "train.html", button="HTML file that trains")
     policy = file.read_text("utf-8").partition("Content-Security-Policy")[2].partition(">")[0]
     assert "'unsafe-inline'" not in policy.partition("style-src")[0]
     played = drawn(offline(file))
     profile = line(played, PROFILES[0])
-    trained_here(played)
+    trained_here(played, query)
     assert "Trained in this browser" in played.locator(".player-headline").inner_text()
     press(played, "Reset")
     until_row(played, 0)
@@ -148,7 +151,7 @@ def test_a_file_trains_without_server_or_network(visitors: Any, offline: Any, tm
     until_row(played, LAST)
     lies_in_its_window(played)
     without_simd = offline(file, NO_WEBASSEMBLY)
-    trained_here(drawn(without_simd))
+    trained_here(drawn(without_simd), query)
     without_workers = offline(file, NO_WORKERS)
     expect(without_workers.locator(".pinned .player-status")).to_contain_text("it allows no workers here")
 

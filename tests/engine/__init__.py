@@ -1,6 +1,5 @@
 """Runs of the engine in JavaScript, by Node, as the app's own logs have them."""
 
-import gzip
 import json
 import subprocess
 from dataclasses import dataclass
@@ -12,10 +11,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from components.player.engine import engine
 from models.runlog import LogHead, RunLog, engine_fingerprint
-from models.spec import RunConfig, plan
+from models.spec import TASKS, RunConfig, plan
 from models.spec.schema import schema
-from models.tasks.digits import FILE
 from models.trace import Columns, Trace
 from tests.drawn import NODE
 
@@ -28,19 +27,19 @@ import { readFileSync } from "node:fs"
 import * as config from "ENGINE/config.js"
 import { Run } from "ENGINE/run.js"
 import { frameMessage, headerOf, stateOf } from "ENGINE/feed.js"
-import { products, useKernels } from "ENGINE/products.js"
+import { useKernels } from "ENGINE/products.js"
 const kernels = { plain: null, compiled: readFileSync(new URL("ENGINE/kernels.wasm")) }
-const runOf = (link, choice = "plain") => (useKernels(kernels[choice]), new Run(link, schema, digits, products))
-let schema, digits
+const runOf = (link, choice = "plain") => (useKernels(kernels[choice]), new Run(link, schema, data))
+let schema, data
 const said = (_, value) => {
   if (ArrayBuffer.isView(value)) return [...value].map((entry) => said("", entry))
   return typeof value === "number" && !Number.isFinite(value) ? String(value) : value
 }
 const number = (_, value) => (["NaN", "Infinity", "-Infinity"].includes(value) ? Number(value) : value)
 const answers = {
-  open: (given) => ({ schema, digits } = given, null),
+  open: (given) => ({ schema, data } = given, null),
   settings: ({ link, known = schema }) => config.configOf(link, known),
-  batch: ({ link, k }) => { const run = runOf(link); return { ...run.task.batch(k), held: run.task.heldOut } },
+  batch: ({ link, k }) => { const run = runOf(link); return { ...run.batch(k), held: run.task.heldOut } },
   frame: ({ frame, pictures }) => frameMessage(JSON.parse(JSON.stringify(frame), number), pictures),
   ends: ({ link }) => {
     const run = runOf(link)
@@ -73,8 +72,7 @@ def _node() -> "subprocess.Popen[str]":
     script = LISTENER.replace("ENGINE", ENGINE.as_uri())
     pipe = subprocess.PIPE
     node = subprocess.Popen([NODE, "--input-type=module", "-e", script], stdin=pipe, stdout=pipe, text=True)
-    digits = gzip.decompress(FILE.read_bytes()).decode()
-    _ask(node, "open", schema=schema(), digits=digits)
+    _ask(node, "open", schema=schema(), data=engine(*TASKS)["data"])
     return node
 
 

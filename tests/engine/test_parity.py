@@ -10,6 +10,7 @@ held out, are torch's.
 from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -18,7 +19,7 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from torch import Tensor, nn
 
-from models.spec import INITS, RunConfig, knobs
+from models.spec import INITS, TASKS, RunConfig, knobs
 from models.spec.schema import TAKEN, browser_refusal, schema
 from models.tasks import open_task
 from models.trace import Frame, trace_of
@@ -32,7 +33,15 @@ SHAKEN = 3e-7  # relative: start weights and points of the two engines differ by
 PARTED = 1e-5  # relative error of torch itself
 KINKED = 0.02  # relative error behind a kink
 ON_A_KINK = 3e-6  # distance of a unit from 0, in RMS of its layer
-MLPS = {name: cfg for name, cfg in RUNS.items() if cfg.net == "mlp"}
+SMOOTH: dict[str, Any] = {"net": "transformer", "activation": "gelu", **SHORT, "steps": 40}
+TRANSFORMERS = {
+    "copy": RunConfig(
+        task="copy", position="learned", optimizer="adamw", lr=0.002, weight_decay=0.1, seed=58, **SMOOTH
+    ),
+    "sort": RunConfig.arranged("post-norm", task="sort", position="alibi", norm="rms norm", seed=581, **SMOOTH),
+    "book": RunConfig(task="book", position="rotary", qk_norm=True, clip=0.5, seed=582, **SMOOTH),
+}
+TAKEN_RUNS = {name: cfg for name, cfg in RUNS.items() if not browser_refusal(cfg)} | TRANSFORMERS
 PRODUCTS = ("plain", "compiled")
 
 
@@ -55,7 +64,7 @@ def referee(cfg: RunConfig, shaken: float = 0.0) -> tuple[np.ndarray, np.ndarray
 
     def batch(k: int) -> tuple[Tensor, Tensor]:
         x, y = draw(k)
-        return shake(x), y
+        return (shake(x) if x.is_floating_point() else x), y
 
     nearest = np.full(cfg.steps + 1, np.inf)
 
@@ -78,7 +87,8 @@ def errors(rows: np.ndarray, exact: np.ndarray, cfg: RunConfig) -> np.ndarray:
     with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
         error = np.abs(rows.astype(float) - exact) / np.abs(exact)
     error[rows == exact] = 0
-    series = np.split(error, np.cumsum([1, 1, 1, 1, cfg.depth + 1, cfg.depth + 1, cfg.depth]), axis=1)
+    sites = cfg.sublayers + 1
+    series = np.split(error, np.cumsum([1, 1, 1, 1, sites, sites, cfg.sublayers]), axis=1)
     return np.stack([part.max(axis=1) for part in series], axis=1)
 
 
@@ -128,10 +138,14 @@ def same_picture(mine: Frame, theirs: Frame) -> None:
         ("ten_cosine", 1e-4),
         ("ten_at", 0.002),
         ("points", 1e-6),
+        ("p", 1e-4),
+        ("candidate_p", 1e-4),
     ):
         if name in theirs.picture:
             np.testing.assert_allclose(mine.picture[name], theirs.picture[name], rtol=far, atol=far, err_msg=name)
-    for name in ("grid", "ten_guess", "guess", "truth", "mistakes"):
+    for name in ("prompt", "sample", "candidates"):
+        assert mine.picture.get(name) == theirs.picture.get(name)
+    for name in ("grid", "ten_guess", "guess", "truth", "mistakes", "input", "target"):
         if name in theirs.picture:
             found, expected = np.asarray(mine.picture[name]), np.asarray(theirs.picture[name])
             assert np.mean(found != expected) <= 0.01, name
@@ -145,9 +159,9 @@ def torch_run(cfg: RunConfig) -> Run:
 
 
 @pytest.mark.parametrize("products", PRODUCTS)
-@pytest.mark.parametrize("name", MLPS)
+@pytest.mark.parametrize("name", TAKEN_RUNS)
 def test_a_golden_run_is_torchs(name: str, products: str, tmp_path: Path) -> None:
-    cfg = MLPS[name]
+    cfg = TAKEN_RUNS[name]
     mine, theirs = train(cfg, tmp_path / "log", products), torch_run(cfg)
     together = agrees(cfg, mine, theirs)
     assert together == len(theirs.rows()) or cfg.activation == "relu"
@@ -161,20 +175,22 @@ def test_a_golden_run_is_torchs(name: str, products: str, tmp_path: Path) -> Non
 
 @pytest.mark.parametrize("init", INITS)
 def test_every_initialisation_is_torchs(init: str, tmp_path: Path) -> None:
-    for more in ({"width": 7, "expansion": 3}, {"width": 24}, {"width": 1, "norm": "none"}):
+    transformer = {"net": "transformer", "task": "copy", "width": 12, "position": "learned"}
+    for more in ({"width": 7, "expansion": 3}, {"width": 24}, {"width": 1, "norm": "none"}, transformer):
         cfg = RunConfig(init=init, activation="tanh", init_gain=1.5, **SHORT | more | {"steps": 1})
         agrees(cfg, train(cfg, tmp_path / str(more["width"])), torch_run(cfg))
 
 
+@pytest.mark.parametrize("net", TAKEN["net"])
 @pytest.mark.parametrize("task", TAKEN["task"])
-def test_every_label_and_pixel_is_torchs(task: str) -> None:
+def test_every_label_pixel_and_symbol_is_torchs(task: str, net: str) -> None:
     for seed, k, batch in ((0, 0, 64), (91, 7, 5), (2**31 - 1, 4999, 2)):
-        cfg = RunConfig(task=task, seed=seed, batch=batch)
+        cfg = RunConfig(net=net, task=task, seed=seed, batch=batch)
         mine, data = ask("batch", link=cfg.to_query(), k=k), open_task(cfg, "cpu")
         for found, (x, y) in ((mine, data.batch(k)), (mine["held"], data.held_out)):
             assert found["y"] == y.flatten().tolist()
             error = np.abs(np.array(found["x"], "f4") - x.flatten().numpy()).max()
-            assert error <= (0 if task == "digits" else 1e-6)
+            assert error <= (1e-6 if TASKS[task].kind == "points" else 0)
 
 
 @st.composite
@@ -244,6 +260,9 @@ def test_a_choice_that_the_engine_lacks_is_refused(monkeypatch: pytest.MonkeyPat
         {"overrides": "1.norm.__proto__"},
         {"overrides": "1.identity.attn"},
         {"norm": "batch norm", "batch": "1"},
+        {"net": "transformer", "width": "10"},
+        {"net": "transformer", "width": "12", "position": "rotary"},
+        {"net": "transformer", "position": "relative bias"},
     ],
     ids=str,
 )

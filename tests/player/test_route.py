@@ -33,7 +33,6 @@ from components.server.tickets import TICKETS, Tickets
 from models.service import client
 from models.service.client import Requester, key_of, log_key
 from models.spec import RunConfig, bounds
-from models.tasks.digits import FILE as DIGITS
 from models.training import Run
 from tests.player.browserless import Browser
 from tests.waiting import PATIENCE, until
@@ -230,13 +229,17 @@ def test_many_drags_at_once_leave_threads_to_others(url: str, monkeypatch: pytes
 def test_an_offer_leads_to_what_trains_in_a_browser(url: str) -> None:
     offer, root = engine.offer([SMALL], always=False), url.replace("ws:", "http:").removesuffix("log")
     assert (offer["refusal"], offer["always"]) == ("", False)
-    digits = json.dumps(gzip.decompress(DIGITS.read_bytes()).decode())[1:1000]
-    for address, cached in ((offer["engine"], "immutable"), ("player/old/engine.json", "no-cache")):
+    book = engine.offer([replace(SMALL, net="transformer", task="book")], always=False)["engine"]
+    for address, cached, task in (
+        (offer["engine"], "immutable", "digits"),
+        (book, "immutable", "book"),
+        ("player/old/engine.json", "no-cache", "digits"),
+    ):
         with urlopen(root + address) as answer:
             body = gzip.decompress(answer.read()).decode()
             assert cached in answer.headers["cache-control"]
             assert json.loads(body).keys() >= {"script", "kernels", "schema", "pictures"}
-            assert digits in body
+            assert json.loads(body)["data"][task] == engine.text_of(task)
     for cfg, seeds, said in ((replace(SMALL, optimizer="muon"), 1, "muon"), (SMALL, 2, "Several seeds")):
         assert said in engine.offer([SMALL, cfg], seeds=seeds, always=True)["refusal"]
 
