@@ -45,6 +45,7 @@ HEIGHT = 148  # pixels of a FULL drawing
 ROW_HEIGHT = 64  # pixels of a sublayer in all smaller drawings
 CAPTION_LETTER_WIDTH = 6.5  # pixels, at most
 MARGIN = 2  # pixels beside a small drawing
+WIDEST = 416  # pixels of a small drawing whose text a phone still shows at MIN_SCALE
 NO_SLOTS = PLACEMENTS["none"]
 
 
@@ -214,7 +215,8 @@ def block_shape(cfg: RunConfig, block: int) -> Hashable:
 def small_diagram(cfg: RunConfig, block: int, size: Size = TERSE) -> str:
     """Returns the SVG of a block alone, its sublayers one below the other. Missing norms and residuals are faint.
 
-    With size COMPACT, the last block includes the final norm and the head. With size NUMBERED, a block of one sublayer
+    With size COMPACT, the last block includes the final norm and the head, in a row of their own where they would make
+    it wider than WIDEST. With size NUMBERED, a block of one sublayer
     has three empty texts of class `number`, and two paths of class `way`: `through` its branch and `past` it. The
     attribute `data-tail` of a path is the length of its part after the sum.
     """
@@ -229,14 +231,23 @@ def small_diagram(cfg: RunConfig, block: int, size: Size = TERSE) -> str:
             drawing.box(SCALARS, size.skip_y, "scale")
         fork, join = _draw_sublayer(drawing, cfg, sublayer, slots)
         end = drawing.x + size.step + size.number_room
+        tail = Drawing(x=drawing.x, size=size)
         if size is COMPACT and sublayer is net.sublayers[-1]:
-            _draw_end(drawing, cfg, net.final_norm)
-            end = drawing.x
+            _draw_end(tail, cfg, net.final_norm)
+            if tail.x + MARGIN <= WIDEST:
+                drawing.parts += tail.parts
+                drawing.x = end = tail.x
+                tail.parts = []
+            else:
+                tail = Drawing(x=MARGIN, size=size)
+                _draw_end(tail, cfg, net.final_norm)
+                width = tail.x + MARGIN
         drawing.wire(drawing.x, size.skip_y, end, size.skip_y)
         if size.number_room:
             _draw_numbers(drawing, fork, join, end, has_skip=bool(sublayer.skip))
         width = max(width, end + (size.add_radius if size.number_room else MARGIN))
-        rows.append(f'<g transform="translate(0 {row * ROW_HEIGHT})">{"".join(drawing.parts)}</g>')
+        for parts in filter(None, (drawing.parts, tail.parts)):
+            rows.append(f'<g transform="translate(0 {len(rows) * ROW_HEIGHT})">{"".join(parts)}</g>')
     title = escape(_title(cfg, net.active_sublayers(block)[-1]))
     height = ROW_HEIGHT * len(rows)
     measures = f'viewBox="0 0 {width:.0f} {height}" style="--wide:{width:.0f};--high:{height}"'

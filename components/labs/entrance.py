@@ -12,6 +12,7 @@ from components.controls import form
 from components.labs.page import PARTS, LabPart
 from components.shell import session
 from components.shell.link import PAGES
+from components.shell.related import link_to_comparisons
 from models.content import Texts
 from models.insight.words import count_in_words
 from models.labs.labs import LABS
@@ -101,10 +102,12 @@ def draw() -> None:
     with text_column:
         st.subheader(box[:1].upper() + box[1:], anchor=False)
         st.markdown(TEXTS(box))
-        for part in parts_on_map(box):
+        parts = parts_on_map(box)
+        for part in parts:
             query = {} if part.order == 1 else {"part": slug(part.title)}
             page = PAGES / f"{part.lab}.py"
             st.page_link(page, label=part.map[box][1], icon=":material/arrow_forward:", query_params=query)
+        link_to_comparisons(dict.fromkeys(part.lab for part in parts))
         st.caption(counts_sentence(drawn))
         st.caption(TEXTS(settings.norm))
     with st.container(horizontal=True):

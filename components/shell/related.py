@@ -4,6 +4,8 @@ Lessons name their labs (`see`), labs their comparisons; claims have the labs of
 that they cite.
 """
 
+from collections.abc import Iterable
+
 import streamlit as st
 
 from components.shell.hidden_parts import hides_anything
@@ -59,6 +61,15 @@ def _cites_the_same(claim: Claim, card: Paper) -> bool:
     return not set(claim.papers.values()).isdisjoint(card.papers.values())
 
 
+def link_to_comparisons(labs: Iterable[str]) -> None:
+    """Draws links to the comparisons of some labs, unless the page's link hides something."""
+    if hides_anything():
+        return
+    for lab in labs:
+        for name in LABS[lab].compares:
+            link_to_compare(PAIRINGS[name].make(), f"Compare: {name}")
+
+
 def link_from_lab(lab: str) -> None:
     """Draws links from a lab to its lessons, comparisons and the claims of its topics; nothing for other pages."""
     if lab not in LABS or hides_anything():
@@ -67,8 +78,7 @@ def link_from_lab(lab: str) -> None:
     for lesson in lessons_of(lab):
         label, query = f"Lesson {numbers[lesson.key]}: {lesson.title}", {"lesson": lesson.key}
         st.page_link(PAGES / "lessons.py", label=label, icon=":material/school:", query_params=query)
-    for name in LABS[lab].compares:
-        link_to_compare(PAIRINGS[name].make(), f"Compare: {name}")
+    link_to_comparisons([lab])
     for topic in LABS[lab].topics:
         label, query = f"Common claims: {topic}", {"topic": topic}
         st.page_link(PAGES / "claims.py", label=label, icon=":material/fact_check:", query_params=query)

@@ -159,15 +159,21 @@ def test_what_is_written_is_escaped(monkeypatch):
     assert '<script>"&' in [text.text for text in ElementTree.fromstring(drawing).iter("text")]
 
 
-@pytest.mark.parametrize("arrangement", ["sandwich", "pre-norm", "plain", "DeepNorm"])
-def test_a_whole_small_drawing_has_the_end_of_the_net_and_fits_a_phone(arrangement):
+@pytest.mark.parametrize("arrangement", ARRANGEMENTS)
+@pytest.mark.parametrize("net", ["mlp", "transformer"])
+def test_a_whole_small_drawing_fits_a_phone(arrangement, net):
+    drawing = small_diagram(RunConfig.arranged(arrangement, depth=8, net=net), 8, COMPACT)
+    assert float(ElementTree.fromstring(drawing).get("viewBox").split()[2]) <= (390 - 2 * 16) / MIN_SCALE
+
+
+@pytest.mark.parametrize("arrangement", ["sandwich", "pre-norm", "plain", "DeepNorm", "mHC"])
+def test_a_whole_small_drawing_has_the_end_of_the_net(arrangement):
     cfg = RunConfig.arranged(arrangement, depth=8)
     root = ElementTree.fromstring(small_diagram(cfg, 8, COMPACT))
     words = [text.text for text in root.iter("text")]
     ends = ["final norm", "head"] if plan(cfg).final_norm != "none" else ["head"]
     assert words[-len(ends) :] == ends
     assert words.count("norm") + words.count("final norm") == sum(word.endswith(N) for word in _words(cfg))
-    assert float(root.get("viewBox").split()[2]) <= (390 - 2 * 16) / MIN_SCALE
 
 
 def _words(cfg: RunConfig) -> list[str]:

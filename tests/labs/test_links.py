@@ -260,10 +260,11 @@ def test_labs_lead_to_lessons_and_claims_and_back(name: str) -> None:
         assert back_again in {one.proto.label for one in by_link("lessons.py", lesson=lesson.key).get("page_link")}
 
 
-def test_the_residual_lab_leads_to_five_residuals() -> None:
-    links = [one.proto for one in by_link("residual.py").get("page_link")]
-    (query,) = [link.query_string for link in links if link.label == f"Compare: {RESIDUALS}"]
-    assert from_query(dict(parse_qsl(query)))[0] == list(PAIRINGS[RESIDUALS].make())
+@pytest.mark.parametrize(("page", "query"), [("residual.py", {}), ("labs.py", {"box": "residual"})])
+def test_labs_lead_to_five_residuals(page: str, query: dict[str, str]) -> None:
+    links = [one.proto for one in by_link(page, **query).get("page_link")]
+    (compared,) = [link.query_string for link in links if link.label == f"Compare: {RESIDUALS}"]
+    assert from_query(dict(parse_qsl(compared)))[0] == list(PAIRINGS[RESIDUALS].make())
 
 
 def test_every_claim_and_lesson_leads_to_a_lab() -> None:
