@@ -118,20 +118,28 @@ def panels_of(
     panels += _charts(configurations, seeds, against=against, excluded_axes=excluded_axes)
     if not projector.is_on():
         for run, cfg in enumerate(configurations):
-            panels += _column(cfg, run, SPANNED // len(configurations))
+            panels += _column(cfg, run, _span(run, len(configurations)))
     return panels
 
 
 def _text_panels(configurations: list[RunConfig]) -> list[Panel]:
     """The texts of all language models, side by side; the first explains the shades."""
-    span = SPANNED // len(configurations)
     writers = [run for run, cfg in enumerate(configurations) if is_language_model(cfg)]
     return [
         text_panel(
-            f"What {LETTERS[run]} writes", run, span, label=LETTERS[run], note=TEXT_NOTE if run == writers[0] else ""
+            f"What {LETTERS[run]} writes",
+            run,
+            _span(run, len(configurations)),
+            label=LETTERS[run],
+            note=TEXT_NOTE if run == writers[0] else "",
         )
         for run in writers
     ]
+
+
+def _span(run: int, count: int) -> int:
+    """The share of the grid of one of `count` columns, which fill a row together."""
+    return SPANNED * (run + 1) // count - SPANNED * run // count
 
 
 def _charts(

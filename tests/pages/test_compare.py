@@ -336,6 +336,12 @@ def test_every_column_has_stack_verdict_and_link() -> None:
     assert page.toggle(key="residual").value is False
 
 
+def test_five_columns_fill_each_of_their_rows() -> None:
+    drawn = declared(compare(**columns(*({"depth": depth} for depth in range(2, 2 + MAX_COLUMNS)))))["panels"]
+    for kind in ("stack", "headline", "link"):
+        assert sum(panel["span"] for panel in drawn if panel["kind"] == kind) == 12
+
+
 def test_language_models_write_side_by_side_and_of_several_seeds_none_does() -> None:
     book = {"net": "transformer", "task": "book", "depth": 2, "width": 16}
     page = compare(**columns(book, book | {"placement": "post-norm"}))
