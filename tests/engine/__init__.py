@@ -27,9 +27,13 @@ import { readFileSync } from "node:fs"
 import * as config from "ENGINE/config.js"
 import { Run } from "ENGINE/run.js"
 import { frameMessage, headerOf, stateOf } from "ENGINE/feed.js"
-import { useKernels } from "ENGINE/products.js"
-const kernels = { plain: null, compiled: readFileSync(new URL("ENGINE/kernels.wasm")) }
-const runOf = (link, choice = "plain") => (useKernels(kernels[choice]), new Run(link, schema, data))
+import { numbers, useKernels } from "ENGINE/products.js"
+const kernels = readFileSync(new URL("ENGINE/kernels.wasm"))
+const runOf = (link, choice = "plain") => {
+  useKernels(choice === "plain" ? null : kernels)
+  if (choice === "full") numbers(2 ** 27 - 2 ** 16) // leaves 127 kB of the kernels' memory
+  return new Run(link, schema, data)
+}
 let schema, data
 const said = (_, value) => {
   if (ArrayBuffer.isView(value)) return [...value].map((entry) => said("", entry))

@@ -209,7 +209,7 @@ def small(draw: st.DrawFn) -> RunConfig:
 
 @pytest.mark.full
 @settings(max_examples=40, deadline=None, phases=(Phase.explicit, Phase.generate))
-@given(small(), st.sampled_from(PRODUCTS))
+@given(small(), st.sampled_from((*PRODUCTS, "full")))
 def test_a_drawn_run_is_torchs(tmp_path_factory: pytest.TempPathFactory, cfg: RunConfig, products: str) -> None:
     mine, theirs = train(cfg, tmp_path_factory.mktemp("run") / "log", products), torch_run(cfg)
     together = agrees(cfg, mine, theirs)
