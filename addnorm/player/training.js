@@ -15,8 +15,6 @@ export class BrowserTrainer {
     this.problem = "" // why nothing is trained
     this.logs = []
     this.wants = []
-    /** @type {any} what was loaded, once it was */
-    this.given = undefined
     this.address = "" // of the worker's script
   }
 
@@ -36,13 +34,10 @@ export class BrowserTrainer {
     this.problem = ""
     for (const log of logs) log.sentences = Object.create(null) // the server's, of the net before training
     if (!logs.length) return
-    try {
-      this.given ??= await this.load()
-    } catch {
-      return this.fail(NO_ENGINE)
-    }
+    const loaded = await this.load().catch(() => null) // from the browser's cache, but for the first time
     if (logs !== this.logs) return // the page shows others by now
-    const { script, kernels, ...given } = this.given
+    if (!loaded) return this.fail(NO_ENGINE)
+    const { script, kernels, ...given } = loaded
     try {
       this.address ||= URL.createObjectURL(new Blob([script], { type: "text/javascript" }))
       const worker = (this.worker = new Worker(this.address))
