@@ -585,7 +585,7 @@ def declaration(
     handle before any of the connection.
     `beside`: runs that traces are bound to, counted on from `runs`: drawn as far as their logs go, and never trained.
     """
-    defaults = {
+    defaults: dict[str, Any] = {
         "here": None,
         "reports": "never",
         "names": [],
