@@ -24,11 +24,15 @@ from models.spec.bounds import MAX_LINK_CHARS
 from models.spec.query import MAX_LINK_KEYS
 
 NAME = "search"
-HTML = """<button type="button" class="search-open" aria-haspopup="dialog">
+# A longer text would make an address that no server takes.
+HTML = f"""<button type="button" class="search-open" aria-haspopup="dialog">
   <svg viewBox="0 0 24 24" aria-hidden="true"><circle cx="10" cy="10" r="6"/><path d="m15 15 6 6"/></svg>
 </button>
 <dialog class="search-box">
-  <div><input type="search" autocomplete="off" spellcheck="false"><button type="button">×</button></div>
+  <div>
+    <input type="search" maxlength="{index.MAX_CHARS + 1}" autocomplete="off" spellcheck="false">
+    <button type="button">×</button>
+  </div>
   <p role="status"></p>
   <ol></ol>
 </dialog>"""
