@@ -18,8 +18,8 @@ from components.shell import compare_link
 from components.start.cells import CELLS
 from models.service.recorded import RECORDED_CONFIGS, recorded_log
 from models.spec import ARRANGEMENTS, RunConfig, knobs
-from models.spec.schema import TAKEN, browser_refusal, schema
-from pages.static import CONTROLS, FOLDER, links, pages
+from models.spec.schema import browser_refusal, schema
+from pages.static import CONTROLS, FOLDER, HERE, links, pages
 from tests.drawn import NODE
 from tests.spec.test_query import keys, numbers, words
 from tests.strategies import configs
@@ -81,13 +81,18 @@ def asked(*questions: tuple[str, dict[str, str]]) -> list[Any]:
     return list(json.loads(node.stdout))
 
 
+def is_taken(cfg: RunConfig) -> bool:
+    """Whether the edition trains a net."""
+    return cfg.net in HERE["net"] and cfg.task in HERE["task"] and not browser_refusal(cfg)
+
+
 def same(answer: list[Any], link: dict[str, str]) -> None:
     """The settings and notes of a link are the app's, as far as a browser trains the net at all.
 
     That exceptions of single blocks are ignored is said in the engine's words.
     """
     cfg, notes = RunConfig.from_query(link)
-    if browser_refusal(cfg):
+    if not is_taken(cfg):
         return
     read, told = answer
     assert RunConfig.from_query(read) == (cfg, [])
@@ -98,7 +103,7 @@ def same(answer: list[Any], link: dict[str, str]) -> None:
 @pytest.mark.parametrize("index", range(len(WRONG)))
 def test_a_wrong_link_is_mended_as_in_the_app(index: int) -> None:
     link = WRONG[index]
-    assert not browser_refusal(RunConfig.from_query(link)[0])
+    assert is_taken(RunConfig.from_query(link)[0])
     same(asked(("net", link))[0], link)
 
 
@@ -122,7 +127,7 @@ def test_whatever_a_link_holds_the_app_reads_the_same(some: list[dict[str, str]]
 @settings(max_examples=3, deadline=None)
 @given(st.lists(configs(net="mlp", task="digits", stack="single"), min_size=20, max_size=20))
 def test_a_net_is_drawn_as_in_the_app(some: list[RunConfig]) -> None:
-    taken = [cfg for cfg in some if not browser_refusal(cfg)]
+    taken = [cfg for cfg in some if is_taken(cfg)]
     answers = asked(*(("blocks", cfg.to_query()) for cfg in taken))
     assert answers == [stack_blocks(cfg) for cfg in taken]
 
@@ -177,13 +182,13 @@ def test_every_control_is_made_of_the_apps_knob(written: dict[str, str]) -> None
         assert (one["control"], tuple(one["stops"])) == (knob.control, knob.stops)
         assert one["types"] == [kind.__name__ for kind in types]
         if knob.choices is not None:
-            assert one["choices"] == [choice for choice in knob.choices if choice in TAKEN.get(name, knob.choices)]
+            assert one["choices"] == [choice for choice in knob.choices if choice in HERE.get(name, knob.choices)]
             assert len(one["choices"]) > 1
     assert data_of(written["compare"])["controls"][1:] == list(made.values())
 
 
 def test_the_presets_and_the_nets_of_start_are_the_apps(written: dict[str, str]) -> None:
-    offered = {name: cfg for name, cfg in PRESETS.items() if not browser_refusal(cfg)}
+    offered = {name: cfg for name, cfg in PRESETS.items() if is_taken(cfg)}
     assert len(offered) > 3
     for name, cfg in offered.items():
         link = f'<a href="playground.html?{urlencode(cfg.to_query())}">{name}</a>'
@@ -193,7 +198,7 @@ def test_the_presets_and_the_nets_of_start_are_the_apps(written: dict[str, str])
 
 def test_a_preset_has_the_words_that_torch_recorded(written: dict[str, str]) -> None:
     told = data_of(written["playground"])["told"]
-    for cfg in (cfg for cfg in PRESETS.values() if not browser_refusal(cfg)):
+    for cfg in (cfg for cfg in PRESETS.values() if is_taken(cfg)):
         log = recorded_log(cfg)
         assert log is not None
         sentences = {kind: text for kind, ((_, text),) in log.sentences(0, 1).items()}
