@@ -116,8 +116,10 @@ class Page {
     const configs = links.map((link, index) => {
       try {
         return configOf(linkIn(link), schema)
-      } catch (refusal) {
-        refusals.push(this.isCompare ? `Column ${LETTERS[index]}: ${refusal.message}` : refusal.message)
+      } catch ({ field, message }) {
+        const isEditions = ["net", "task"].includes(field) // which the engine may take all the same
+        const sentence = isEditions ? message.replace("in a browser", "on this page") : message
+        refusals.push(this.isCompare ? `Column ${LETTERS[index]}: ${sentence}` : sentence)
         return null
       }
     })

@@ -160,11 +160,12 @@ def test_a_wrong_link_is_mended_and_a_strange_net_refused(opens: Any) -> None:
     expect(page.locator("#notes")).to_be_hidden()
     sets(page, "Learning rate", "fast")
     expect(page.locator("#notes")).to_have_text("Learning rate fast is not a number from 0.000001 to 10: 0.01 instead.")
-    for query, sentence in (("net=transformer&task=book", "Net transformer"), ("stack=mHC", "Stack mHC")):
+    for query, sentence in (
+        ("net=transformer&task=book", "Net transformer is not trained on this page; the app trains it."),
+        ("stack=mHC", "Stack mHC is not trained in a browser; the app trains it."),
+    ):
         strange = opens(f"playground.html?{query}")
-        expect(strange.get_by_role("alert").first).to_have_text(
-            f"{sentence} is not trained in a browser; the app trains it."
-        )
+        expect(strange.get_by_role("alert").first).to_have_text(sentence)
         expect(strange.locator("main")).to_be_hidden()
         sets(strange, "Depth", "3")
         expect(strange).to_have_url(re.compile("depth=3"))
