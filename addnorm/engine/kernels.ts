@@ -71,12 +71,75 @@ export function addScaled(out: usize, weight: f32, x: usize, y: usize, size: usi
     v128.store(out + k, f32x4.add(f32x4.mul(f32x4.splat(weight), v128.load(x + k)), v128.load(y + k)))
 }
 
-// In float64.
+// Two sums in float64, plus the products of four numbers with four.
+// @ts-ignore: decorator
+@inline function plusProducts(sums: v128, x: v128, y: v128): v128 {
+  const low = f64x2.mul(f64x2.promote_low_f32x4(x), f64x2.promote_low_f32x4(y))
+  const high = f64x2.mul(f64x2.promote_low_f32x4(upper(x)), f64x2.promote_low_f32x4(upper(y)))
+  return f64x2.add(sums, f64x2.add(low, high))
+}
+
+// @ts-ignore: decorator
+@inline function upper(x: v128): v128 {
+  return v128.shuffle<i64>(x, x, 1, 0)
+}
+
+// @ts-ignore: decorator
+@inline function total(sums: v128): f64 {
+  return f64x2.extract_lane(sums, 0) + f64x2.extract_lane(sums, 1)
+}
+
 export function sumOfSquares(x: usize, size: usize): f64 {
   let sums = f64x2.splat(0)
-  for (let k: usize = 0; k < size; k += 8) {
-    const two = f64x2.promote_low_f32x4(v128.load64_zero(x + k))
-    sums = f64x2.add(sums, f64x2.mul(two, two))
+  for (let k: usize = 0; k < size; k += 16) sums = plusProducts(sums, v128.load(x + k), v128.load(x + k))
+  return total(sums)
+}
+
+// For each of n rows: unit = inverse (x - mean), y = gain unit + bias, where inverse is 1 / sqrt(variance + eps), and the
+// mean counts as 0 where `centres` is 0 and not 1.
+export function normalise(
+  x: usize, gain: usize, bias: usize, unit: usize, y: usize, inverse: usize, n: usize, width: usize, centres: f64, eps: f64,
+): void {
+  const share = 4 / <f64>width
+  for (const last = x + n * width; x < last; x += width, unit += width, y += width, inverse += 4) {
+    let sums = f64x2.splat(0), squares = f64x2.splat(0)
+    for (let k: usize = 0; k < width; k += 16) sums = plusProducts(sums, v128.load(x + k), f32x4.splat(1))
+    const mean = f32x4.splat(<f32>(total(sums) * share * centres))
+    for (let k: usize = 0; k < width; k += 16) {
+      const centred = f32x4.sub(v128.load(x + k), mean)
+      v128.store(unit + k, centred)
+      squares = plusProducts(squares, centred, centred)
+    }
+    const variance = <f32>(total(squares) * share) // overflows where torch's does
+    store<f32>(inverse, <f32>(1 / sqrt(<f64>variance + eps)))
+    for (let k: usize = 0; k < width; k += 16) {
+      const one = f32x4.mul(v128.load(unit + k), v128.load32_splat(inverse))
+      v128.store(unit + k, one)
+      v128.store(y + k, f32x4.add(f32x4.mul(one, v128.load(gain + k)), v128.load(bias + k)))
+    }
   }
-  return f64x2.extract_lane(sums, 0) + f64x2.extract_lane(sums, 1)
+}
+
+// From the gradient g of y that of x, in place; adds to the gradients of gain and bias.
+export function denormalise(
+  g: usize, gain: usize, gainGrad: usize, biasGrad: usize, unit: usize, inverse: usize, n: usize, width: usize, centres: f64,
+): void {
+  const share = 4 / <f64>width
+  for (const last = g + n * width; g < last; g += width, unit += width, inverse += 4) {
+    let sums = f64x2.splat(0), along = f64x2.splat(0)
+    for (let k: usize = 0; k < width; k += 16) {
+      const error = v128.load(g + k), one = v128.load(unit + k)
+      v128.store(gainGrad + k, f32x4.add(v128.load(gainGrad + k), f32x4.mul(error, one)))
+      v128.store(biasGrad + k, f32x4.add(v128.load(biasGrad + k), error))
+      const scaled = f32x4.mul(error, v128.load(gain + k))
+      v128.store(g + k, scaled)
+      sums = plusProducts(sums, scaled, f32x4.splat(1))
+      along = plusProducts(along, scaled, one)
+    }
+    const mean = f32x4.splat(<f32>(total(sums) * share * centres)), slope = f32x4.splat(<f32>(total(along) * share))
+    for (let k: usize = 0; k < width; k += 16) {
+      const rest = f32x4.sub(f32x4.sub(v128.load(g + k), mean), f32x4.mul(v128.load(unit + k), slope))
+      v128.store(g + k, f32x4.mul(rest, v128.load32_splat(inverse)))
+    }
+  }
 }

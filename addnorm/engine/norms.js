@@ -1,7 +1,8 @@
-// The norms that fill a slot, forwards and backwards. Storage is float32, arithmetic float64.
+// The norms that fill a slot, forwards and backwards. Storage is float32, sums are float64.
 
 import { erf, erfSlope } from "./activations.js"
 import { room } from "./parameters.js"
+import { byRows } from "./products.js"
 
 const MOMENTUM = 0.1 // of batch norm's running statistics
 
@@ -66,10 +67,12 @@ class Standard extends Norm {
 
   forward(x, n, mode) {
     this.prepare(n)
-    const { unit, eps, centres } = this
+    const { width, gain, bias, unit, y, eps, centres } = this
     const [groups, size, next, step] = this.groups(n)
     const usesRunning = this.byBatch && mode.running
     const inverse = (this.inverse = room(this.inverse, groups))
+    const arrays = [x, gain.value, bias.value, unit, y, inverse]
+    if (!this.byBatch && byRows("normalise", arrays, n, width, centres, eps)) return y
     for (let group = 0; group < groups; group++) {
       const start = group * next
       const end = start + size * step
@@ -93,8 +96,10 @@ class Standard extends Norm {
   }
 
   backward(g, n) {
+    const { width, gain, bias, unit, inverse, centres } = this
+    const arrays = [g, gain.value, gain.grad.fill(0), bias.grad.fill(0), unit, inverse]
+    if (!this.byBatch && byRows("denormalise", arrays, n, width, centres)) return g
     this.unscale(g, n)
-    const { unit, inverse, centres } = this
     const [groups, size, next, step] = this.groups(n)
     for (let group = 0; group < groups; group++) {
       const start = group * next

@@ -65,3 +65,10 @@ export const sumOfSquares = (x, size = x.length) => {
   for (let i = 0; i < size; i++) sum += x[i] * x[i]
   return sum
 }
+
+// Whether a kernel has worked on n rows of these arrays: it takes widths of fours.
+export const byRows = (kernel, arrays, n, width, ...more) => {
+  if (width % 4 || !reach(...arrays)) return false
+  kernels[kernel](...arrays.map(at), n, 4 * width, ...more)
+  return true
+}
