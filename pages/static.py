@@ -179,7 +179,7 @@ def _head(name: str, title: str = "", intro: str = "", beside: str = "") -> str:
     current = ' aria-current="page"'
     ways = [f'<a href="{page}.html"{current if page == name else ""}>{text}</a>' for page, text in TITLES.items()]
     return f"""<header><nav aria-label="Pages">{"".join(ways)}</nav>
-<a href="#in-browser">{TEXTS("in short")}</a><a id="app" hidden>{TEXTS("open in the app")}</a>
+<a id="app" hidden>{TEXTS("open in the app")}</a>
 <button id="copy" type="button">{TEXTS("copy link")}</button>
 <input id="address" readonly hidden aria-label="{TEXTS("copy link")}"></header>
 <div class="title"><h1>{escape(title or TITLES[name])}</h1>{beside}</div>{intro}

@@ -128,10 +128,10 @@ def test_a_net_of_start_is_changed_trained_and_shared(opens: Any, address: str) 
     until(page, lambda: profile(page) != before and len(profile(page)) == 7, "the profile without a residual")
     expect(page.locator(".player-headline")).to_contain_text("For a verdict on the run")
     press(page, "Train")
-    until_row(page, 20)
-    press(page, "Pause")
-    assert "trained in this browser" in page.locator(".pinned .player-status").inner_text()
-    assert len(line(page, "Loss")) >= 20
+    until_row(page, 300)
+    expect(page.get_by_role("link", name="trained in this browser")).to_have_attribute("href", "#in-browser")
+    expect(page.locator("#in-browser + p")).to_contain_text("nothing leaves this browser")
+    until(page, lambda: len(line(page, "Loss")) == 301, "the whole loss")
     link = page.url
     query = dict(pair.split("=") for pair in link.partition("?")[2].split("&"))
     assert query == {"depth": "6", "width": "16", "residual": "false", "norm": "none", "lr": "0.02"}
