@@ -81,8 +81,7 @@ def find_sites(graph: Graph, model: nn.Module, *, hears_sums: bool = False) -> S
             sites.append(_unbounded_site(graph, residual, model, modules))
             continue
         if boundary is None:
-            if not any(is_on_branch(point, outer) for _, outer in points if outer):
-                missing += 1
+            missing += _is_on_stream(point, points)
             continue
         site = Site(
             name=plain_name(_site_name(graph, boundary, residual, modules)),
@@ -107,8 +106,15 @@ def _points_at_boundaries(graph: Graph) -> tuple[list[tuple[Node, Residual | Non
     points = stream_points(graph)
     sums = sorted(((each.node if each else point, each) for point, each in points), key=lambda pair: pair[0].index)
     found, found_of_sums = ([_boundary_of(graph, *pair) for pair in pairs] for pairs in (points, sums))
-    is_better = None in found and None not in found_of_sums
-    return (sums, found_of_sums) if is_better else (points, found)
+    ends_outside = any(
+        boundary is None and _is_on_stream(point, points) for boundary, (point, _) in zip(found, points, strict=True)
+    )
+    return (sums, found_of_sums) if ends_outside and None not in found_of_sums else (points, found)
+
+
+def _is_on_stream(point: Node, points: Iterable[tuple[Node, Residual | None]]) -> bool:
+    """Whether a point lies on no branch of the others."""
+    return not any(is_on_branch(point, outer) for _, outer in points if outer)
 
 
 def _unbounded_site(graph: Graph, residual: Residual, model: nn.Module, modules: Mapping[str, nn.Module]) -> Site:
