@@ -4,12 +4,14 @@ const SIZE = 624 // words of the Mersenne Twister's state
 const SHIFT = 397
 export const HELD_OUT_SEED = 0 // of held-out samples, which are those of every run
 
+// What SHA-256 takes from the roots of the first primes.
+const primes = []
+for (let n = 2; primes.length < 64; n++) if (primes.every((prime) => n % prime)) primes.push(n)
+const fraction = (root) => ((root - Math.floor(root)) * 2 ** 32) >>> 0
+const constants = primes.map((prime) => fraction(Math.cbrt(prime)))
+
 // The digest of a text, as 32 bytes (FIPS 180-4). A page from a disk has no crypto.subtle in every browser.
 const sha256 = (text) => {
-  const primes = []
-  for (let n = 2; primes.length < 64; n++) if (primes.every((prime) => n % prime)) primes.push(n)
-  const fraction = (root) => ((root - Math.floor(root)) * 2 ** 32) >>> 0
-  const constants = primes.map((prime) => fraction(Math.cbrt(prime)))
   const state = primes.slice(0, 8).map((prime) => fraction(Math.sqrt(prime)))
   const bytes = new TextEncoder().encode(text)
   const padded = new DataView(new ArrayBuffer(((bytes.length + 8) >> 6) * 64 + 64))
