@@ -178,13 +178,14 @@ def _head(name: str, title: str = "", intro: str = "", beside: str = "") -> str:
     """Navigation, title with what stands `beside` it, introduction, messages, and a place for the settings."""
     current = ' aria-current="page"'
     ways = [f'<a href="{page}.html"{current if page == name else ""}>{text}</a>' for page, text in TITLES.items()]
+    settings = f'<details id="settings"><summary>{TEXTS("settings")}</summary><form></form></details>'
     return f"""<header><nav aria-label="Pages">{"".join(ways)}</nav>
 <a id="app" hidden>{TEXTS("open in the app")}</a>
 <button id="copy" type="button">{TEXTS("copy link")}</button>
 <input id="address" readonly hidden aria-label="{TEXTS("copy link")}"></header>
 <div class="title"><h1>{escape(title or TITLES[name])}</h1>{beside}</div>{intro}
 <p id="notes" role="status" hidden></p><p id="refusal" class="player-error" role="alert"></p>
-<details id="settings" hidden><summary>{TEXTS("settings")}</summary><form></form></details>"""
+{settings if name != "index" else ""}"""
 
 
 def main(logs: str, out: str, app: str = "") -> None:

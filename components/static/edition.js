@@ -52,7 +52,6 @@ class Page {
     this.heard = 0 // the last change that the drawing was asked for
     if (given.controls.length) {
       this.form = new Form(find("form"), given.controls, (name, text) => this.change(name, text))
-      find("#settings").hidden = false
       find("#settings").open = matchMedia(WIDE).matches
     }
     find("#copy").onclick = () => this.copy()
