@@ -32,7 +32,6 @@ export class BrowserTrainer {
     this.close()
     this.logs = logs
     this.problem = ""
-    for (const log of logs) log.sentences = Object.create(null) // the server's, of the net before training
     if (!logs.length) return
     const loaded = await this.load().catch(() => null) // from the browser's cache, but for the first time
     if (logs !== this.logs) return // the page shows others by now
@@ -52,6 +51,7 @@ export class BrowserTrainer {
 
   receive(message) {
     const log = this.logs[message.run]
+    if (message.kind === "header") log.sentences = Object.create(null) // the server's, of the net before training
     log.receive(this.reworded(message, log.link))
     this.onChange()
   }

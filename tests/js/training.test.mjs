@@ -16,7 +16,12 @@ globalThis.Worker = class {
   terminate() {}
 }
 globalThis.document = { hidden: false }
-const logOf = (link) => ({ link, heard: [], receive: (message) => logs[link].heard.push(message.kind) })
+const logOf = (link) => ({
+  link,
+  heard: [],
+  sentences: { brief: [[0, "of the server"]] },
+  receive: (message) => logs[link].heard.push(message.kind),
+})
 const logs = Object.fromEntries(["task=digits", "task=book"].map((link) => [link, logOf(link)]))
 const [digits, book] = Object.values(logs)
 
@@ -34,6 +39,8 @@ test("other runs get a worker with their own data", async () => {
   first.onmessage({ data: { run: 0, kind: "late" } })
   second.onmessage({ data: { run: 0, kind: "rows" } })
   assert.deepEqual([digits.heard, book.heard], [[], ["rows"]])
+  second.onmessage({ data: { run: 0, kind: "header" } })
+  assert.deepEqual(Object.keys(book.sentences), [])
 })
 
 test("a hidden tab wants no rows", async () => {
