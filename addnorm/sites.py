@@ -105,11 +105,12 @@ def _points_at_boundaries(graph: Graph) -> tuple[list[tuple[Node, Residual | Non
     """
     points = stream_points(graph)
     sums = sorted(((each.node if each else point, each) for point, each in points), key=lambda pair: pair[0].index)
-    found, found_of_sums = ([_boundary_of(graph, *pair) for pair in pairs] for pairs in (points, sums))
+    boundaries, boundaries_of_sums = ([_boundary_of(graph, *pair) for pair in pairs] for pairs in (points, sums))
     ends_outside = any(
-        boundary is None and _is_on_stream(point, points) for boundary, (point, _) in zip(found, points, strict=True)
+        boundary is None and _is_on_stream(point, points)
+        for boundary, (point, _) in zip(boundaries, points, strict=True)
     )
-    return (sums, found_of_sums) if ends_outside and None not in found_of_sums else (points, found)
+    return (sums, boundaries_of_sums) if ends_outside and None not in boundaries_of_sums else (points, boundaries)
 
 
 def _is_on_stream(point: Node, points: Iterable[tuple[Node, Residual | None]]) -> bool:
