@@ -99,7 +99,7 @@ def test_where_the_trainer_is_full_the_browser_trains(visitors: Any, full: Serve
     until_row(page, LAST)
     with page.context.expect_page() as opened:
         page.get_by_role("link", name="trained in this browser").click()
-    expect(opened.value.get_by_text("Its numbers are torch's to five digits")).to_be_visible()
+    expect(opened.value.get_by_text("Its numbers are torch's to five digits").first).to_be_visible()
     opened.value.close()
     page.reload()
     has_trained_here(page)
