@@ -111,7 +111,7 @@ def test_what_people_search_for_leads_to_the_term(asked, term):
 
 @pytest.mark.parametrize("lab", ["normalization", "residual", "gradients", "attention", "autoregression"])
 def test_a_term_names_the_labs_that_use_it(lab):
-    words = [path for files in (f"labs/{lab}.md", f"labs/{lab}/*.md") for path in paths(files, "en").values()]
+    words = [path for files in (f"labs/{lab}.md", f"labs/{lab}/*.md") for path in paths(files).values()]
     said = " ".join(" ".join(path.read_text(encoding="utf-8") for path in words).casefold().split())
     for key, entry in ENTRIES.items():
         pages = {page for one in entry.senses for page in one.pages}

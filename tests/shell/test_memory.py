@@ -56,7 +56,7 @@ def test_a_guess_is_given_to_the_browser_and_taken_back_from_it():
     assert kept[ENTRY.format(LESSON)]["guess"] == GUESS
     assert kept["tour.lesson"] is True
     again = remembers(lessons(), kept)
-    assert "1 of 10 guessed, 0 solved" in words(again)
+    assert f"1 of {len(LESSONS)} guessed, 0 solved" in words(again)
     assert not told(again)["asks"], "it has heard"
     assert told(again)["entries"] == {}, "nothing is new"
 
@@ -66,7 +66,7 @@ def test_what_is_guessed_again_stays_so():
         lessons(), {ENTRY.format(LESSON): {"guess": GUESS, "watched": False, "right": None, "passed": None}}
     )
     sound(page.button(key=f"lesson_{LESSON}_guess_again").click().run())
-    assert "0 of 10 guessed" in words(page)
+    assert f"0 of {len(LESSONS)} guessed" in words(page)
     assert told(page)["entries"][ENTRY.format(LESSON)]["guess"] == ""
 
 
@@ -87,13 +87,13 @@ def test_what_is_guessed_again_stays_so():
 )
 def test_what_cannot_be_remembered_is_left_out(said):
     page = remembers(lessons(), said)
-    assert "0 of 10 guessed, 0 solved" in words(page)
+    assert f"0 of {len(LESSONS)} guessed, 0 solved" in words(page)
 
 
 def test_a_solution_that_comes_from_a_browser_is_a_configuration_like_any_other():
     passed = {"depth": "999999", "init": "<script>", "nonsense": "x" * 5000}
     page = remembers(lessons(), {ENTRY.format(LESSON): {"guess": GUESS, "passed": passed}})
-    assert "1 of 10 guessed, 1 solved" in words(page)
+    assert f"1 of {len(LESSONS)} guessed, 1 solved" in words(page)
     assert not any(one in page.code[-1].value for one in ("999999", "script", "nonsense"))
 
 
