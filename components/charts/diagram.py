@@ -216,9 +216,9 @@ def small_diagram(cfg: RunConfig, block: int, size: Size = TERSE) -> str:
     """Returns the SVG of a block alone, its sublayers one below the other. Missing norms and residuals are faint.
 
     With size COMPACT, the last block includes the final norm and the head, in a row of their own where they would make
-    it wider than WIDEST. With size NUMBERED, a block of one sublayer
-    has three empty texts of class `number`, and two paths of class `way`: `through` its branch and `past` it. The
-    attribute `data-tail` of a path is the length of its part after the sum.
+    it wider than WIDEST. With size NUMBERED, a block of one sublayer has three empty texts of class `number`, and two
+    paths of class `way`: `through` its branch and `past` it. The attribute `data-tail` of a path is the length of its
+    part after the sum.
     """
     net = plan(cfg)
     overrides = {key: value for number, key, value in cfg.overrides if number == block}
@@ -241,7 +241,7 @@ def small_diagram(cfg: RunConfig, block: int, size: Size = TERSE) -> str:
             else:
                 tail = Drawing(x=MARGIN, size=size)
                 _draw_end(tail, cfg, net.final_norm)
-                width = tail.x + MARGIN
+                width = max(width, tail.x + MARGIN)
         drawing.wire(drawing.x, size.skip_y, end, size.skip_y)
         if size.number_room:
             _draw_numbers(drawing, fork, join, end, has_skip=bool(sublayer.skip))

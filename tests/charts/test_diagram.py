@@ -166,6 +166,13 @@ def test_a_whole_small_drawing_fits_a_phone(arrangement, net):
     assert float(ElementTree.fromstring(drawing).get("viewBox").split()[2]) <= (390 - 2 * 16) / MIN_SCALE
 
 
+def test_a_drawing_is_as_wide_as_each_row():
+    cfg = RunConfig(stack="learned scalars", placement="sandwich", net="transformer", skip_scale=0.5, branch_scale=0.25)
+    root = ElementTree.fromstring(small_diagram(cfg, cfg.depth, COMPACT))
+    assert len(root.findall("g")) > len(plan(cfg).block_sublayers(cfg.depth))
+    assert max(float(wire.get("x2")) for wire in root.iter("line")) <= float(root.get("viewBox").split()[2])
+
+
 @pytest.mark.parametrize("arrangement", ["sandwich", "pre-norm", "plain", "DeepNorm", "mHC"])
 def test_a_whole_small_drawing_has_the_end_of_the_net(arrangement):
     cfg = RunConfig.arranged(arrangement, depth=8)
