@@ -104,13 +104,13 @@ def _points_at_boundaries(graph: Graph) -> tuple[list[tuple[Node, Residual | Non
     the sums are the points.
     """
     points = stream_points(graph)
-    sums = sorted(((each.node if each else point, each) for point, each in points), key=lambda pair: pair[0].index)
-    boundaries, boundaries_of_sums = ([_boundary_of(graph, *pair) for pair in pairs] for pairs in (points, sums))
-    ends_outside = any(
-        boundary is None and _is_on_stream(point, points)
-        for boundary, (point, _) in zip(boundaries, points, strict=True)
-    )
-    return (sums, boundaries_of_sums) if ends_outside and None not in boundaries_of_sums else (points, boundaries)
+    boundaries = [_boundary_of(graph, *pair) for pair in points]
+    if any(each is None and _is_on_stream(point, points) for each, (point, _) in zip(boundaries, points, strict=True)):
+        sums = sorted(((each.node if each else point, each) for point, each in points), key=lambda pair: pair[0].index)
+        boundaries_of_sums = [_boundary_of(graph, *pair) for pair in sums]
+        if None not in boundaries_of_sums:
+            return sums, boundaries_of_sums
+    return points, boundaries
 
 
 def _is_on_stream(point: Node, points: Iterable[tuple[Node, Residual | None]]) -> bool:
