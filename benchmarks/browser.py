@@ -101,7 +101,7 @@ def _page(tab: Any, file: Path, long: int) -> Iterable[Figure]:
     """Figures of a page that trains a run of `long` steps."""
     tab.goto(file.as_uri())
     status = tab.locator(".pinned .player-status")
-    status.get_by_text("trained in this browser").wait_for()
+    tab.locator(".pinned[data-draws]").wait_for()  # row 0 is there
     yield Figure("first row after the press", tab.evaluate(PRESS) / 1e3, "s", at_most=0.3)
     yield Figure("animation frames while it trains", tab.evaluate(FRAMES), "a second", at_least=50)
     status.get_by_text("done").wait_for(timeout=600_000)
