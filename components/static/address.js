@@ -3,7 +3,8 @@
 
 import { configOf } from "../../addnorm/engine/config.js"
 
-const [MAX_CHARS, MAX_SHOWN, MAX_NUMBER] = [20_000, 40, 40]
+const [MAX_KEYS, MAX_CHARS, MAX_SHOWN, MAX_NUMBER] = [200, 20_000, 40, 40]
+const [COLUMN_CHARS, COLUMN_KEYS] = [4000, 60]
 
 const sanitize = (text) => {
   const known = text.slice(0, MAX_CHARS).replace(/[^a-zA-Z0-9 .+\-/_=]/g, "")
@@ -54,13 +55,17 @@ const noteOf = (text, taken, field) =>
 
 // The settings of a link, complete and legal, with `overrides` as text, and notes. `told`: of pages/static.py.
 export const settingsOf = (link, schema, told) => {
-  const { arrangement, overrides, ...texts } = link
+  const given = Object.entries(link)
+  const taken = given.slice(0, MAX_KEYS).map(([key, text]) => [key, text.slice(0, MAX_CHARS)])
+  const { arrangement, overrides, ...texts } = Object.fromEntries(taken)
   const { mixed, ...arranged } = Object.hasOwn(told.arrangements, arrangement ?? "")
     ? told.arrangements[arrangement]
     : {}
   const settings = { ...told.defaults, ...arranged }
   const isUnknown = arrangement !== undefined && !("norm" in arranged)
-  const notes = isUnknown ? [`there is no arrangement ${sanitize(arrangement)}: ignored`] : []
+  const notes = []
+  if (given.length > MAX_KEYS) notes.push(`${given.length - MAX_KEYS} settings after the first ${MAX_KEYS}: ignored`)
+  if (isUnknown) notes.push(`there is no arrangement ${sanitize(arrangement)}: ignored`)
   for (const [key, text] of Object.entries(texts).filter(([key]) => !told.ignored.includes(key))) {
     if (!Object.hasOwn(schema.fields, key)) {
       notes.push(`there is no setting ${sanitize(key)}: ignored`)
@@ -98,7 +103,9 @@ export const linkOf = (settings, { defaults }) =>
 // The two nets of a comparison's link, none if it names none, and notes.
 export const columnsOf = (link, schema, told) => {
   const letters = ["a", "b"].filter((letter) => letter in link)
-  const read = letters.map((letter) => settingsOf(Object.fromEntries(new URLSearchParams(link[letter])), schema, told))
+  const linkIn = (text) =>
+    Object.fromEntries([...new URLSearchParams(text.slice(0, COLUMN_CHARS))].slice(0, COLUMN_KEYS))
+  const read = letters.map((letter) => settingsOf(linkIn(link[letter]), schema, told))
   const notes = read.flatMap(({ notes }, index) =>
     notes.map((note) => `column ${letters[index].toUpperCase()}: ${note}`),
   )

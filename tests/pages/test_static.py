@@ -61,6 +61,9 @@ WRONG = [
     {"arrangement": "Mix-LN", "depth": "9"},
     {"arrangement": "what is that.", "hide": "depth", "view": "projector"},
     {"depth": "8", "overrides": "2-8.norm.rms norm,3.identity.true"},
+    {f"x{number}": "1" for number in range(300)} | {"depth": "3", "arrangement": "what"},
+    {"arrangement": "what"} | {f"x{number}": "1" for number in range(300)},
+    {"overrides": "1.norm.none," * 2000, "x" * 50_000: "1", "norm": "-" * 50_000},
 ]
 
 
@@ -138,6 +141,7 @@ def test_a_net_is_drawn_as_in_the_app(some: list[RunConfig]) -> None:
         {"a": "depth=3", "b": "depth=400&residual=false"},
         {"b": "depth=3"},
         {"a": "lr=what", "b": "x=1", "seeds": "1"},
+        {"a": "&".join(f"x{number}=1" for number in range(70)), "b": f"norm={'x' * 5000}&depth=3"},
     ],
 )
 def test_the_columns_of_a_link_are_the_apps(link: dict[str, str]) -> None:
