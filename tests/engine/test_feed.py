@@ -40,9 +40,9 @@ def test_a_frame_is_posted_as_a_server_sends_it(name: str) -> None:
     for frame in run.frames:
         expected = json.loads(json.dumps(frame_json(cfg, frame)))
         posted = ask("frame", frame=plain(vars(frame)), pictures=engine(cfg.task)["pictures"][cfg.task])
-        # A tie, as of 1 in 64 to four digits or of an angle to two places, rounds either way.
-        assert posted.pop("held_out_accuracy") == pytest.approx(expected.pop("held_out_accuracy"), rel=1e-3)
-        for key in ("turn", "in_plane"):
+        if cfg.net == "transformer":  # a tie, as of 1 in 64 to four digits, rounds either way
+            assert posted.pop("held_out_accuracy") == pytest.approx(expected.pop("held_out_accuracy"), rel=1e-3)
+        for key in ("turn", "in_plane"):  # angles to two places, of which a tie rounds either way
             np.testing.assert_allclose(posted["journey"].pop(key), expected["journey"].pop(key), atol=0.0101)
         assert posted == expected
 
