@@ -14,6 +14,9 @@ const BOOLEANS = new Map([
 const GATES = ["zero gate", "layer scale"]
 const KINDS = { mlp: ["mlp"], transformer: ["attn", "ffn"] } // the sublayers of a block
 
+// Python's round.
+export const halfToEven = (x) => (Math.abs(x % 1) === 0.5 ? 2 * Math.round(x / 2) : Math.round(x))
+
 export const SUBSET = 128 // rows on which a frame measures the stream
 export const HELD_OUT = 64 // sequences, and windows of the book
 

@@ -1,6 +1,6 @@
 // Frames: the costlier measurements, on a fixed subset and on the held-out set, as in models/training/frames.py.
 
-import { SUBSET } from "./config.js"
+import { halfToEven, SUBSET } from "./config.js"
 import { answers, crossEntropy, NO_LOSS } from "./loss.js"
 import { sumOfSquares } from "./products.js"
 import { pathMeasures } from "./sample_paths.js"
@@ -46,9 +46,6 @@ const headInput = (x, n, width) => {
 
 const norm = (arrays) => Math.sqrt(arrays.reduce((total, array) => total + sumOfSquares(array), 0))
 
-// Python's round: halves to the even neighbour.
-const rounded = (x) => (x % 1 === 0.5 && Math.floor(x) % 2 === 0 ? Math.floor(x) : Math.round(x))
-
 export class FrameTaker {
   constructor(cfg, net, task) {
     this.cfg = cfg
@@ -60,7 +57,7 @@ export class FrameTaker {
       net.parameters.list.filter(({ block }) => block === index + 1),
     )
     const stops = Math.min(cfg.depth, MAX_BLOCKS) + 1
-    this.blocks = [...new Set(Array.from({ length: stops }, (_, i) => rounded((i * cfg.depth) / (stops - 1))))]
+    this.blocks = [...new Set(Array.from({ length: stops }, (_, i) => halfToEven((i * cfg.depth) / (stops - 1))))]
     // Of each sample, its last row with a label.
     const { y, n } = task.heldOut
     const last = Array.from({ length: n / net.tokens }, (_, sample) => {

@@ -1,7 +1,7 @@
 // Links of the app as legal settings, with notes on what was changed, as models/spec/query.py and
 // components/shell/compare_link.py read them; and settings as a link.
 
-import { configOf } from "../../addnorm/engine/config.js"
+import { configOf, halfToEven } from "../../addnorm/engine/config.js"
 
 const [MAX_KEYS, MAX_CHARS, MAX_SHOWN, MAX_NUMBER] = [200, 20_000, 40, 40]
 const [COLUMN_CHARS, COLUMN_KEYS] = [4000, 60]
@@ -16,7 +16,6 @@ const slug = (text) =>
     .toLowerCase()
     .replace(/[^a-z0-9.]+/g, "-")
     .replace(/^-+|-+$/g, "") || text
-const halfToEven = (number) => (Math.abs(number % 1) === 0.5 ? 2 * Math.round(number / 2) : Math.round(number))
 
 // The number that Python's float reads; undefined if the text is none.
 const floatOf = (text) => {
