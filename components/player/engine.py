@@ -81,6 +81,7 @@ async def serve_engine(request: Request) -> Response:
     return Response(_body("book" in request.query_params), media_type="application/json", headers=headers)
 
 
+@cache
 def _version() -> str:
     return version_of(_body(True))
 
