@@ -58,20 +58,6 @@ def is_fragment_run() -> bool:
     return context is not None and bool(context.fragment_ids_this_run)
 
 
-def is_rest_changed() -> bool:
-    """Whether only fragments of the page run, though a widget of the rest has changed.
-
-    Of two changes of one moment the browser makes one request, for the fragment of either.
-    """
-    context = get_script_run_ctx()
-    if context is None or not context.fragment_ids_this_run:
-        return False
-    state = context.session_state._state
-    metadata = dict(state._new_widget_state.widget_metadata)
-    rest = (id for id, widget in metadata.items() if widget.fragment_id not in context.fragment_ids_this_run)
-    return any(state._widget_changed(id) for id in rest)
-
-
 def rerun_fragment_after(seconds: float) -> None:
     """Makes the browser rerun this fragment every `seconds` until its page runs again.
 

@@ -8,12 +8,7 @@ import streamlit as st
 
 from components.shell import address, visitor
 from components.shell.session import Key
-from components.shell.streamlits_own import (
-    is_fragment_run,
-    is_old_part_requested,
-    is_rest_changed,
-    rerun_fragment_after,
-)
+from components.shell.streamlits_own import is_fragment_run, is_old_part_requested, rerun_fragment_after
 from models.service.client import trainer
 
 POLL_SECONDS = 0.5  # between two runs of a part, at least
@@ -42,9 +37,9 @@ def pause_after(session: str, name: str, processor_seconds: float) -> float:
 def poll_while(name: str, body: Callable[[], bool]) -> None:
     """Runs `body` as a fragment, and again as long as it returns True because it waits for an answer.
 
-    The whole page reruns when the answer has arrived, when the trainer has started, and when one request of the
-    browser also changed a control of the rest. It never reruns at the start of a wait (that would reset a control the
-    visitor has just moved), nor before the page itself has finished (that would lose a press on a button further down).
+    The whole page reruns when the answer has arrived and when the trainer has started. It never reruns at the start
+    of a wait (that would reset a control the visitor has just moved), nor before the page itself has finished (that
+    would lose a press on a button further down).
     """
 
     @st.fragment
@@ -57,7 +52,7 @@ def poll_while(name: str, body: Callable[[], bool]) -> None:
         was_waiting, had_started = WAITS.of(name).get()
         answer_arrived = was_waiting and not is_waiting
         trainer_just_started = was_waiting and not had_started and not is_starting
-        must_rerun_page = answer_arrived or trainer_just_started or is_rest_changed()
+        must_rerun_page = answer_arrived or trainer_just_started
         if must_rerun_page and not is_fragment_run():
             # still inside the page's first run: let it finish, then check again as a fragment
             rerun_fragment_after(RECHECK_SECONDS)

@@ -209,12 +209,11 @@ class Viewer:
         self._states[shown.element.text_input.id] = WidgetState(id=shown.element.text_input.id, string_value=value)
         await self._rerun(shown.fragment)
 
-    async def turn(self, label: str, value: bool, *, alone: bool = True) -> None:
-        """Turns a switch; the page hears of it at once, or if not `alone` with what is pressed in the same moment."""
+    async def turn(self, label: str, value: bool) -> None:
+        """Turns a switch."""
         shown = self._labelled("checkbox", label)
         self._states[shown.element.checkbox.id] = WidgetState(id=shown.element.checkbox.id, bool_value=value)
-        if alone:
-            await self._rerun(shown.fragment)
+        await self._rerun(shown.fragment)
 
     async def until(self, true: Callable[[], Any], what: str, seconds: float = PATIENCE) -> None:
         """Waits for content; AssertionError with what is on the page when it does not come."""

@@ -168,40 +168,6 @@ def test_no_press_is_lost_to_the_next_request(tmp_path: Path) -> None:
         asyncio.run(press_ten_times(server.url))
 
 
-PARTS = """
-import streamlit as st
-from components.shell.streamlits_own import is_rest_changed
-
-@st.fragment
-def part():
-    st.button("Press")
-    if is_rest_changed():
-        st.rerun()
-
-st.markdown(f"on: {st.toggle('Switch')}")
-part()
-"""
-
-
-def test_a_switch_turned_beside_a_part_is_heard(tmp_path: Path) -> None:
-    """Where this fails, a switch turned while the player says where it rests is on, and its net is drawn without."""
-    script = tmp_path / "parts.py"
-    script.write_text(PARTS)
-
-    async def turn_and_press(url: str) -> None:
-        async with Viewer(url) as viewer:
-            await viewer.until(lambda: viewer.shows("Press"), "the button")
-            for on in (True, False):
-                await viewer.settled()
-                await viewer.turn("Switch", on, alone=False)
-                await viewer.press("Press")
-                await viewer.until(lambda on=on: viewer.text == f"on: {on}", f"on: {on}", 10)  # type: ignore[misc]
-
-    with serving(script, PYTHONPATH=str(ROOT)) as server:
-        server.wait_for(path="/_stcore/health")
-        asyncio.run(turn_and_press(server.url))
-
-
 def asked(events: list[dict[str, object]], page: str = "", fragment: str | None = None) -> RerunData:
     states = WidgetStates()
     states.widgets.add(id="a component", json_trigger_value=json.dumps(events))
