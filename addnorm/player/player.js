@@ -25,6 +25,7 @@ const REPORT_SECONDS = 0.4 // from the last move until the server learns of the 
 const SETTLED_SECONDS = 0.2 // from the last move until panels out of sight are drawn
 const FOLLOW_SECONDS = 1 // between two reports of a moving playhead
 const LEAVING_SECONDS = 2 // from a click on a link until the next page appears
+const HEARD_SECONDS = 0.1 // from a press to a report: Streamlit makes one request of both, and would rerun the player's part alone
 const RERUN_SECONDS = 10 // the longest rerun of the page for a changed control
 const REFRESH_SECONDS = 10 // between status updates of a growing recording without news
 const PROJECTOR_FONT = 20 // pixels: the font size of the page for which projector scales are declared
@@ -72,7 +73,7 @@ const useTrigger = (token) => {
 
 // When the viewer last used a control outside the players. A run started earlier belongs to the old settings.
 let touchedAt = Number.NEGATIVE_INFINITY
-for (const kind of ["pointerdown", "keydown"])
+for (const kind of ["pointerdown", "keydown", "click"])
   window.addEventListener(
     kind,
     ({ target }) => {
@@ -672,6 +673,7 @@ class Player {
     this.unreported = this.placeKey() !== this.reported && isTold
     if (data.reports === "never" || this.isAhead) this.unreported = false
     if (!this.unreported || time - navigatedAt < LEAVING_SECONDS || time - this.movedAt < REPORT_SECONDS) return
+    if (time - touchedAt < HEARD_SECONDS) return
     if (playhead.playing && time - this.reportedAt < FOLLOW_SECONDS) return
     this.reported = this.placeKey()
     this.reportedHere = this.trainsHere
