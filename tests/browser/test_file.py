@@ -139,6 +139,7 @@ def test_a_file_trains_without_server_or_network(net: Any, visitors: Any, offlin
     policy = file.read_text("utf-8").partition("Content-Security-Policy")[2].partition(">")[0]
     assert "'unsafe-inline'" not in policy.partition("style-src")[0]
     played = drawn(offline(file))
+    until(played, lambda: line(played, PROFILES[0]), "the first profile")
     profile = line(played, PROFILES[0])
     trained_here(played, query)
     assert "Trained in this browser" in played.locator(".player-headline").inner_text()
