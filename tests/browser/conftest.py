@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -34,6 +35,20 @@ def browser(playwright: Any) -> Iterator[Any]:
     browser = playwright.chromium.launch(executable_path=HEADLESS, args=ARGS + SHARING)
     yield browser
     browser.close()
+
+
+@pytest.fixture(scope="module", params=["chromium", "firefox", "webkit"])
+def engine(request: pytest.FixtureRequest, playwright: Any) -> Iterator[Any]:
+    """A browser of each kind that is installed."""
+    if request.param == "chromium":
+        yield request.getfixturevalue("browser")
+        return
+    kind = getattr(playwright, request.param)
+    if not Path(kind.executable_path).exists():
+        pytest.skip(f"no {request.param}: `playwright install {request.param}` brings it")
+    launched = kind.launch()
+    yield launched
+    launched.close()
 
 
 @dataclass

@@ -1,7 +1,6 @@
 """A round through the app in engines other than Chromium's: ten pages, a run that trains, and a scrub."""
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -25,15 +24,7 @@ ROUND = (
 )
 STEPS = 40
 
-
-@pytest.fixture(scope="module", params=["firefox", "webkit"])
-def engine(request: pytest.FixtureRequest, playwright: Any) -> Iterator[Any]:
-    engine = getattr(playwright, request.param)
-    if not Path(engine.executable_path).exists():
-        pytest.skip(f"no {request.param}: `playwright install {request.param}` brings it")
-    browser = engine.launch()
-    yield browser
-    browser.close()
+pytestmark = pytest.mark.parametrize("engine", ["firefox", "webkit"], indirect=True)
 
 
 @pytest.fixture

@@ -49,19 +49,6 @@ def address(request: pytest.FixtureRequest, site: Path) -> Iterator[str]:
     server.shutdown()
 
 
-@pytest.fixture(scope="module", params=["chromium", "firefox", "webkit"])
-def engine(request: pytest.FixtureRequest, browser: Any, playwright: Any) -> Iterator[Any]:
-    if request.param == "chromium":
-        yield browser
-        return
-    kind = getattr(playwright, request.param)
-    if not Path(kind.executable_path).exists():
-        pytest.skip(f"no {request.param}: `playwright install {request.param}` brings it")
-    launched = kind.launch()
-    yield launched
-    launched.close()
-
-
 @pytest.fixture
 def opens(engine: Any, address: str) -> Iterator[Any]:
     """Opens a page of the folder; nothing complains, and nothing else is asked for."""
